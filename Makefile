@@ -1,0 +1,52 @@
+# Each target sets itself up on a machine with only Python 3.11 and make, and is quick the second time.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test test-fast lint format oracles clean
+
+# Byte code makes `import tensorflow` three times faster, so a global switch against it is undone here.
+unexport PYTHONDONTWRITEBYTECODE
+export TF_CPP_MIN_LOG_LEVEL ?= 3
+PYTHON ?= python3.11
+PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+help:
+	@echo "make demo     the whole path on the embedded sample, a few minutes (results in demo/)"
+	@echo "make test     the tests that need nothing but the package (test-fast: without the slow ones)"
+	@echo "make oracles  comparisons with Hugging Face transformers and Model Garden (installs both)"
+	@echo "make lint     ruff;  make format: ruff format"
+
+demo: .venv/ready
+	.venv/bin/python examples/demo.py --output=demo
+
+test: .venv/ready
+	.venv/bin/python -m pytest -m "not oracle" $(PYTEST_FLAGS)
+
+test-fast: .venv/ready
+	.venv/bin/python -m pytest -m "not oracle and not slow" $(PYTEST_FLAGS)
+
+lint: .venv/ready
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+
+format: .venv/ready
+	.venv/bin/ruff check --fix .
+	.venv/bin/ruff format .
+
+# A skipped oracle has compared nothing: --strict-oracles makes a skip a failure.
+oracles: .venv-oracles/ready
+	.venv-oracles/bin/python -m pytest -m oracle --strict-oracles $(PYTEST_FLAGS)
+
+.venv/ready: setup.py constraints.txt
+	$(PYTHON) -m venv .venv
+	.venv/bin/python $(PIP_INSTALL) --editable '.[dev]'
+	touch $@
+
+.venv-oracles/ready: setup.py constraints.txt
+	$(PYTHON) -m venv .venv-oracles
+	.venv-oracles/bin/python $(PIP_INSTALL) --editable '.[oracles]'
+	touch $@
+
+clean:
+	rm -rf .venv .venv-oracles demo build dist *.egg-info .pytest_cache .ruff_cache

@@ -1,0 +1,1 @@
+"""Flag plumbing of the binaries, and recipes (absl flagfiles)."""

@@ -1,0 +1,1 @@
+"""The binaries, one thin file each."""

@@ -1,0 +1,86 @@
+"""Package metadata of rembert_tf: everything pip needs to know stands here.
+
+`pipelines` and `flags` would collide with other projects as global import names, so the two folders are
+mapped into the package: they are imported as `rembert_tf.pipelines` and `rembert_tf.flags`.
+"""
+
+import pathlib
+
+from setuptools import find_packages, setup
+
+HERE = pathlib.Path(__file__).parent
+
+FOLDER_OF_PACKAGE = {
+    "rembert_tf": "rembert_tf",
+    "rembert_tf.pipelines": "pipelines",
+    "rembert_tf.flags": "flags",
+}
+
+PACKAGES = [
+    name
+    for package, folder in FOLDER_OF_PACKAGE.items()
+    for name in [package, *(f"{package}.{sub}" for sub in find_packages(folder))]
+]
+
+TEST = ["pytest>=9"]
+HUGGING_FACE = ["huggingface_hub>=1"]
+# Model Garden lives on Keras 2 (tf-keras). It is an oracle and a peer, never a run-time requirement.
+MODEL_GARDEN = ["tf-models-official>=2.20,<2.21", "tf-keras>=2.20,<2.21"]
+ORACLES = [*TEST, *HUGGING_FACE, *MODEL_GARDEN, "transformers>=5", "torch>=2.13,<2.14"]
+
+setup(
+    name="rembert_tf",
+    version="0.1.0",
+    description=(
+        "RemBERT and tied or untied embeddings of any width for TensorFlow and Keras 3: "
+        "pre-training, XTREME fine-tuning, SavedModel export."
+    ),
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    license_files=["LICENSE", "pipelines/sample/LICENSE"],
+    python_requires=">=3.11",
+    packages=PACKAGES,
+    package_dir=FOLDER_OF_PACKAGE,
+    package_data={
+        "rembert_tf.pipelines": ["sample/**/*"],
+        "rembert_tf.flags": ["recipes/*.flags"],
+    },
+    install_requires=[
+        "absl-py>=2.1",
+        "keras>=3.15,<3.16",
+        "matplotlib>=3.9",
+        "numpy>=2.1",
+        "safetensors>=0.5",
+        "sentencepiece>=0.2",
+        "seqeval>=1.2.2",
+        "tensorflow>=2.20,<2.21",
+        "tensorflow-text==2.20.*",
+        "tqdm>=4.66",
+    ],
+    extras_require={
+        "hf": HUGGING_FACE,
+        "modelgarden": MODEL_GARDEN,
+        "test": TEST,
+        "dev": [*TEST, "ruff>=0.17,<0.18", "build>=1.2"],
+        "oracles": ORACLES,
+        "benchmarks": ORACLES,
+    },
+    entry_points={
+        "console_scripts": [
+            "rembert-train-tokenizer = rembert_tf.bin.train_tokenizer:run",
+            "rembert-build-data = rembert_tf.bin.build_data:run",
+            "rembert-pretrain = rembert_tf.bin.pretrain:run",
+            "rembert-finetune = rembert_tf.bin.finetune:run",
+            "rembert-predict = rembert_tf.bin.predict:run",
+            "rembert-evaluate = rembert_tf.bin.evaluate:run",
+            "rembert-export = rembert_tf.bin.export:run",
+        ]
+    },
+    classifiers=[
+        "Development Status :: 3 - Alpha",
+        "Intended Audience :: Science/Research",
+        "Programming Language :: Python :: 3.11",
+        "Topic :: Scientific/Engineering :: Artificial Intelligence",
+    ],
+)
