@@ -1,0 +1,86 @@
+"""The scores of a prediction folder: plain nested dicts, JSON in and out."""
+
+import dataclasses
+import json
+from typing import Any
+
+from rembert_tf.evaluation import files
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Scores:
+    """Scores of one prediction folder, and of baselines beside it. All scores are in percent.
+
+    Attributes:
+        split: `test` or `dev`.
+        prediction_folder: where the predictions were.
+        label_folder: where the labels were.
+        tasks: for each task its `group`, `main_metric`, `official_metric`, `languages` (language →
+            metric → score), `mean` (metric → unweighted mean over the languages, English included),
+            `gap_to_english` (metric → English minus the mean of the others; empty without English),
+            `examples` (language → sentences or pairs), `missing_languages` (XTREME's, not scored)
+            and `other_languages` (scored, not XTREME's).
+        averages: XTREME's averages of official task scores, by group and `all_task`; only groups
+            whose tasks are all there.
+        baselines: name → `prediction_folder` and `tasks`; a task has `languages` and `mean`. A mean
+            is given only over the same languages as in `tasks`.
+        notes: what a reader should know, in sentences.
+        seqeval_version: of the installed seqeval, on which `udpos_f1_seqeval` depends.
+
+    Example:
+        >>> udpos = {"mean": {"accuracy": 74.2}}  # and the other keys
+        >>> scores = Scores(
+        ...     split="test", prediction_folder="predictions", label_folder="labels",
+        ...     tasks={"udpos": udpos}, averages={}, baselines={}, notes=[], seqeval_version="1.2.2",
+        ... )
+        >>> Scores.from_json(scores.to_json()).tasks["udpos"]["mean"]["accuracy"]
+        74.2
+    """
+
+    split: str
+    prediction_folder: str
+    label_folder: str
+    tasks: dict[str, dict[str, Any]]
+    averages: dict[str, float]
+    baselines: dict[str, dict[str, Any]]
+    notes: list[str]
+    seqeval_version: str
+
+    def to_json(self) -> str:
+        """Returns the scores as indented JSON."""
+        return json.dumps(dataclasses.asdict(self), indent=2, ensure_ascii=False) + "\n"
+
+    @classmethod
+    def from_json(cls, text: str) -> "Scores":
+        """Returns the scores that `to_json` wrote.
+
+        Raises:
+            ValueError: the text is no JSON object with exactly these keys.
+        """
+        values = json.loads(text)
+        keys = {field.name for field in dataclasses.fields(cls)}
+        if not isinstance(values, dict) or set(values) != keys:
+            found = sorted(values) if isinstance(values, dict) else type(values).__name__
+            raise ValueError(
+                f"Scores are a JSON object with the keys {', '.join(sorted(keys))}. "
+                f"Received: {found}"
+            )
+        return cls(**values)
+
+    def save(self, path: str) -> None:
+        """Writes JSON to `path`, at once or not at all."""
+        files.write_atomically(path, self.to_json())
+
+    @classmethod
+    def load(cls, path: str) -> "Scores":
+        """Reads what `save` wrote.
+
+        Raises:
+            ValueError: the file holds something else; the message names it.
+        """
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        try:
+            return cls.from_json(text)
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from None

@@ -1,0 +1,67 @@
+import json
+import subprocess
+import sys
+
+HEAVY = ("tensorflow", "keras", "tensorflow_text")
+
+
+def run(code, *arguments):
+    """Runs `code` in a fresh process with `arguments` as the command line's flags."""
+    return subprocess.run(
+        [sys.executable, "-c", code, *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def binary(heavy):
+    """Code that runs the binary and then prints which of the `heavy` modules were imported."""
+    return (
+        "import atexit, sys\n"
+        f"atexit.register(lambda: print('LOADED', [m for m in {heavy!r} if m in sys.modules]))\n"
+        "from rembert_tf.bin import evaluate\n"
+        "evaluate.run()\n"
+    )
+
+
+def write(path, text):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def test_folders_in_scores_out_without_tensorflow(tmp_path):
+    write(tmp_path / "labels/udpos/test-en.tsv", "a\tDET\nhorse\tNOUN\n\nran\tVERB\n")
+    write(tmp_path / "labels/udpos/test-de.tsv", "DET\nNOUN\n\nVERB\n")
+    write(tmp_path / "predictions/udpos/test-en.tsv", "DET\nNOUN\n\nVERB\n")
+    write(tmp_path / "predictions/udpos/test-de.tsv", "DET\nNOUN\n\nNOUN\n")
+    write(tmp_path / "other/udpos/test-de.tsv", "X\nX\n\nVERB\n")
+    result = run(
+        binary(HEAVY),
+        f"--prediction_folder={tmp_path}/predictions",
+        f"--label_folder={tmp_path}/labels",
+        f"--output_file={tmp_path}/official.json",
+        f"--output_dir={tmp_path}/report",
+        f"--baselines=other={tmp_path}/other",
+    )
+    assert result.returncode == 0, result.stderr
+    assert "LOADED []" in result.stdout
+    assert "| de       |     66.7 |" in result.stdout
+    assert "+33.3" in result.stdout
+    assert json.loads((tmp_path / "official.json").read_text())["udpos"]["avg_f1"] > 0
+    names = sorted(path.name for path in (tmp_path / "report").iterdir())
+    assert names == ["report.md", "scores.json", "scores_udpos.png"]
+
+
+def test_help_is_light_and_names_the_flags():
+    slow = (*HEAVY, "seqeval", "sklearn", "matplotlib", "numpy")
+    result = run(binary(slow), "--help")
+    assert result.returncode == 0, result.stderr
+    assert "LOADED []" in result.stdout
+    assert "rembert-evaluate --prediction_folder=" in result.stdout
+    for flag in ("prediction_folder", "output_file", "output_dir", "split", "baselines"):
+        assert f"--{flag}" in result.stdout
+
+
+def test_a_missing_folder_is_one_line(tmp_path):
+    result = run(binary(HEAVY), f"--prediction_folder={tmp_path}/no", f"--label_folder={tmp_path}")
+    assert result.returncode == 1
+    assert len(result.stderr.strip().splitlines()) == 1
+    assert "There is no folder" in result.stderr
