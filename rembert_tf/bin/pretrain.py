@@ -1,0 +1,45 @@
+"""Pre-trains a RemBERT masked LM with tied or untied embeddings of any width.
+
+Inputs: records of rembert-build-data, and the vocabulary they were made with. Outputs in --model_dir: model/ (the
+published form: config.json, model.safetensors, sentencepiece.model), checkpoints/ (to --resume from), metrics.jsonl,
+tensorboard/, loss.png, language_shares.json, settings.json. Held-out loss and accuracy stand beside those of each
+language's own unigrams: a masked LM that does not beat them has learnt nothing yet.
+
+Example:
+  rembert-pretrain --records_dir=demo/records --tokenizer=demo/vocabulary --model_config=tiny \
+      --model_dir=demo/pretrained --steps=1000 --batch_size=32 --max_seq_length=64
+"""
+
+from rembert_tf.flags import binary, dataclass_flags
+from rembert_tf.pipelines.config import PretrainingDataConfig
+from rembert_tf.training.config import (
+    DistributionConfig,
+    OptimizerConfig,
+    PretrainingConfig,
+    RunConfig,
+)
+
+CONFIGS = (RunConfig, PretrainingConfig, PretrainingDataConfig, OptimizerConfig, DistributionConfig)
+
+
+def define_flags() -> None:
+    """Defines a flag for each field of the run's configurations."""
+    for config in CONFIGS:
+        dataclass_flags.define_flags(config)
+
+
+def main() -> None:
+    """Reads the configurations and pre-trains."""
+    configs = [dataclass_flags.from_flags(config) for config in CONFIGS]
+    from rembert_tf.training.pretraining import pretrain
+
+    pretrain(*configs)
+
+
+def run() -> None:
+    """Runs the binary."""
+    binary.run(main, define_flags, __doc__)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,1 @@
+"""Training through Keras `fit`: one law for one device and many replicas."""

@@ -1,0 +1,179 @@
+"""Configurations of training runs; each field becomes a flag of a binary."""
+
+import dataclasses
+from typing import Literal
+
+
+def _field(default, help_text):
+    return dataclasses.field(default=default, metadata={"help": help_text})
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OptimizerConfig:
+    """AdamW, linear warm-up, linear decay. Defaults: Chung et al. 2021, Table 14."""
+
+    learning_rate: float = _field(2e-4, "Highest learning rate, reached after the warm-up.")
+    end_learning_rate: float = _field(0.0, "Learning rate after the last step.")
+    warmup_steps: int = _field(
+        -1, "Steps of linear warm-up; -1 means `warmup_proportion` of all steps."
+    )
+    warmup_proportion: float = _field(
+        0.1, "Share of all steps that is warm-up, where `warmup_steps` is -1."
+    )
+    weight_decay: float = _field(0.01, "Decoupled weight decay, times the learning rate.")
+    exclude_from_weight_decay: tuple[str, ...] = _field(
+        ("bias", "gamma", "beta"), "Own names of variables that are not decayed."
+    )
+    beta_1: float = _field(0.9, "Adam's decay of the first moment.")
+    beta_2: float = _field(0.999, "Adam's decay of the second moment.")
+    epsilon: float = _field(1e-6, "Adam's epsilon.")
+    global_clip_norm: float = _field(
+        1.0, "Limit of the norm of the whole gradient, summed over all replicas; 0 for none."
+    )
+
+    def __post_init__(self):
+        """Checks the values."""
+        require(self.learning_rate > 0, "`learning_rate` must be positive", self, "learning_rate")
+        require(
+            0 <= self.warmup_proportion < 1,
+            "`warmup_proportion` must be at least 0 and below 1",
+            self,
+            "warmup_proportion",
+        )
+        require(self.global_clip_norm >= 0, "`global_clip_norm` must not be negative", self,
+                "global_clip_norm")  # fmt: skip
+
+    def resolved_warmup_steps(self, total_steps: int) -> int:
+        """Returns the number of warm-up steps of a run of `total_steps`."""
+        if self.warmup_steps >= 0:
+            return self.warmup_steps
+        return int(self.warmup_proportion * total_steps)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class DistributionConfig:
+    """On what a run computes, and in which precision."""
+
+    distribution: Literal["one_device", "mirrored"] = _field(
+        "one_device", "`one_device`, or `mirrored` over all local GPUs (or CPU replicas)."
+    )
+    cpu_replicas: int = _field(
+        0, "With `mirrored`: so many logical CPU devices stand in for GPUs; 0 for the real devices."
+    )
+    dtype: Literal["float32", "mixed_bfloat16"] = _field(
+        "float32", "Keras dtype policy: `mixed_bfloat16` keeps weights and updates in float32."
+    )
+    jit_compile: bool = _field(
+        False, "Compile forward and backward pass with XLA (measure: on CPU it pays seldom)."
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RunConfig:
+    """Where a run writes, and how often."""
+
+    model_dir: str = dataclasses.field(
+        metadata={"help": "Folder for all that the run writes; made if needed."}
+    )
+    resume: bool = _field(
+        False, "Go on with the run in `model_dir` from its last checkpoint (a new run otherwise)."
+    )
+    log_every: int = _field(50, "Steps between two lines of progress.")
+    checkpoint_every: int = _field(500, "Steps between two checkpoints.")
+    evaluate_every: int = _field(500, "Steps between two evaluations.")
+    keep_checkpoints: int = _field(2, "How many of the last checkpoints are kept.")
+
+    def __post_init__(self):
+        """Checks the values."""
+        for name in ("log_every", "checkpoint_every", "evaluate_every", "keep_checkpoints"):
+            require(getattr(self, name) > 0, f"`{name}` must be positive", self, name)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PretrainingConfig:
+    """The model and length of a masked-LM pre-training run."""
+
+    tokenizer: str = dataclasses.field(
+        metadata={"help": "Vocabulary: a sentencepiece.model, or a folder that holds one."}
+    )
+    model_config: str = dataclasses.field(
+        metadata={
+            "help": "A named size (`python -m rembert_tf.config` lists them) or a config.json; "
+            "its vocab_size is taken from the tokenizer."
+        }
+    )
+    steps: int = _field(3000, "Training steps (batches).")
+    evaluation_sequences: int = _field(64, "Held-out sequences evaluated, for each language.")
+
+    def __post_init__(self):
+        """Checks the values."""
+        require(self.steps > 0, "`steps` must be positive", self, "steps")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinetuningConfig:
+    """The start and length of a fine-tuning run."""
+
+    init_checkpoint: str = _field(
+        "", "Model folder to start from, as `rembert-pretrain` leaves in <model_dir>/model."
+    )
+    model_config: str = _field(
+        "", "In place of `init_checkpoint`: a random encoder of this named size or config.json."
+    )
+    tokenizer: str = _field("", "Vocabulary, where `init_checkpoint` is not given.")
+    epochs: float = _field(3.0, "Passes over the training data (3: Chung et al. 2021, Table 15).")
+    freeze_encoder: bool = _field(False, "Train the new head only.")
+
+    def __post_init__(self):
+        """Checks the values."""
+        require(self.epochs > 0, "`epochs` must be positive", self, "epochs")
+        require(
+            bool(self.init_checkpoint) != bool(self.model_config),
+            "Give either `init_checkpoint` or `model_config` (a random encoder)",
+            self,
+            "init_checkpoint",
+        )
+        require(
+            bool(self.init_checkpoint) != bool(self.tokenizer),
+            "`tokenizer` goes with `model_config`; a checkpoint brings its own",
+            self,
+            "tokenizer",
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictionConfig:
+    """What `rembert-predict` predicts, with what, and where it writes."""
+
+    task: str = dataclasses.field(metadata={"help": "Task of XTREME: udpos, xnli."})
+    data_dir: str = dataclasses.field(
+        metadata={"help": "Folder that holds one folder a task, as XTREME's script leaves it."}
+    )
+    output_dir: str = dataclasses.field(
+        metadata={"help": "Where <task>/<split>-<language>.tsv are written."}
+    )
+    model: str = _field("", "Fine-tuned model folder: <model_dir>/model of `rembert-finetune`.")
+    baseline: Literal["", "most_frequent_tag", "most_frequent_tag_of_word", "majority_class"] = (
+        _field("", "In place of `model`: predict what this baseline learns from the train file.")
+    )
+    train_language: str = _field("en", "Language whose train file `baseline` learns from.")
+    split: Literal["test", "dev", "train"] = _field("test", "Which files to predict.")
+    languages: tuple[str, ...] = _field((), "Languages to predict; default: all with a file.")
+    max_seq_length: int = _field(128, "Longest sequence in pieces; longer sentences are split.")
+    batch_size: int = _field(64, "Sequences in a batch.")
+
+    def __post_init__(self):
+        """Checks the values."""
+        require(
+            bool(self.model) != bool(self.baseline),
+            "Give either `model` or `baseline`",
+            self,
+            "model",
+        )
+        require(self.batch_size > 0, "`batch_size` must be positive", self, "batch_size")
+
+
+def require(condition: bool, rule: str, config, name: str) -> None:
+    """Raises `ValueError` with the rule and the received value, unless `condition` holds."""
+    if not condition:
+        raise ValueError(f"{rule}. Received: {name}={getattr(config, name)!r}")

@@ -1,0 +1,141 @@
+"""A fine-tuning run: English training data, the best step by the dev score, a published folder."""
+
+import pathlib
+
+import keras
+from absl import logging
+
+from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
+from rembert_tf.evaluation.accuracy import accuracy
+from rembert_tf.evaluation.tagging import token_accuracy
+from rembert_tf.pipelines import finetuning as data_lib
+from rembert_tf.pipelines import xtreme
+from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
+from rembert_tf.pipelines.readers import READERS, load_features
+from rembert_tf.pipelines.tokenization import RemBertTokenizer
+from rembert_tf.training.callbacks import EverySteps, Progress, save_checkpoint_every
+from rembert_tf.training.checkpointing import TrainingCheckpoint
+from rembert_tf.training.config import (
+    DistributionConfig,
+    FinetuningConfig,
+    OptimizerConfig,
+    RunConfig,
+)
+from rembert_tf.training.distribution import make_strategy
+from rembert_tf.training.optimizers import make_optimizer
+from rembert_tf.training.plots import plot_finetuning
+from rembert_tf.training.prediction import MODEL_OF_KIND, predict_label_ids
+from rembert_tf.training.pretraining import config_for_tokenizer, load_config
+from rembert_tf.training.run_folder import MetricsLog, open_run_folder, read_metrics
+from rembert_tf.training.trainer import Trainer
+
+def finetune(
+    run: RunConfig,
+    finetuning: FinetuningConfig,
+    data: FinetuningDataConfig,
+    optimizer: OptimizerConfig,
+    distribution: DistributionConfig,
+) -> float:
+    """Fine-tunes on one language's training file and leaves the best step in `<model_dir>/model`.
+
+    The best step is the one with the highest dev accuracy in the training language; test files are not read.
+
+    Returns:
+        The best dev accuracy, between 0 and 1.
+
+    Raises:
+        ValueError: settings that do not fit each other, the data, or the run that is resumed.
+    """
+    strategy = make_strategy(distribution)
+    task = xtreme.get_task(data.task)
+    tokenizer = RemBertTokenizer.from_file(finetuning.init_checkpoint or finetuning.tokenizer)
+    train = load_features(
+        task,
+        xtreme.find_split(task, data.data_dir, "train", data.train_language),
+        tokenizer,
+        data.max_seq_length,
+        max_examples=data.max_train_examples,
+        seed=data.seed,
+    )
+    dev_path = xtreme.find_split(task, data.data_dir, "dev", data.train_language)
+    total_steps = data_lib.num_training_batches(
+        train.num_rows, data.batch_size, finetuning.epochs
+    )
+    folder = open_run_folder(
+        run.model_dir, run.resume, [run, finetuning, data, optimizer, distribution]
+    )
+    keras.utils.set_random_seed(data.seed)
+    with strategy.scope():
+        model = _make_model(finetuning, task, tokenizer, distribution.dtype)
+        if finetuning.freeze_encoder:
+            model.encoder.trainable = False
+        trainer = Trainer(model)
+        trainer.compile(
+            make_optimizer(optimizer, model, total_steps),
+            keras.losses.SparseCategoricalCrossentropy(from_logits=True),
+            weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+            jit_compile=distribution.jit_compile,
+        )
+    checkpoint = TrainingCheckpoint(trainer, folder, run.keep_checkpoints)
+    start = checkpoint.restore() if run.resume else 0
+    selection = DevSelection(model, tokenizer, task, dev_path, data, folder, start)
+    if start < total_steps:
+        logging.info("%d steps of %d rows", total_steps, data.batch_size)
+        trainer.fit(
+            data_lib.make_training_dataset(train, data, start_batch=start),
+            steps_per_epoch=total_steps - start,
+            verbose=0,
+            callbacks=[
+                Progress(run.log_every, total_steps, folder, selection.metrics),
+                EverySteps(run.evaluate_every, lambda step, _: selection(step), at_end=True),
+                save_checkpoint_every(run.checkpoint_every, checkpoint),
+            ],
+        )
+    plot_finetuning(folder)
+    logging.info("best dev accuracy %.2f %%; model: %s", 100 * selection.best, folder / "model")
+    return selection.best
+
+
+def _make_model(finetuning: FinetuningConfig, task, tokenizer, dtype: str) -> keras.Model:
+    model_class = MODEL_OF_KIND[task.kind]
+    if finetuning.init_checkpoint:
+        model, _ = load_pretrained(
+            finetuning.init_checkpoint, model_class, id2label=task.labels, dtype=dtype
+        )
+        return model
+    config = config_for_tokenizer(load_config(finetuning.model_config), tokenizer)
+    return model_class(config.replace(id2label=task.labels), dtype=dtype)
+
+
+class DevSelection:
+    """Predicts the dev file, and publishes the model whenever its accuracy is the best so far."""
+
+    def __init__(self, model, tokenizer, task, dev_path, data, folder: pathlib.Path, start: int):
+        self.metrics = MetricsLog(folder, start)
+        earlier = [line["score"] for line in read_metrics(folder) if line["kind"] == "dev"]
+        self.best = max(earlier, default=-1.0)
+        self._model = model
+        self._tokenizer = tokenizer
+        self._reader = READERS[task.kind]
+        self._examples = self._reader.read_examples(dev_path, task.labels)
+        self._features = self._reader.make_features(
+            self._examples, tokenizer, task.labels, data.max_seq_length
+        )
+        self._batch_size = data.batch_size
+        self._folder = folder
+
+    def __call__(self, step: int) -> None:
+        """Evaluates the model at `step`."""
+        ids = predict_label_ids(self._model, self._features, self._batch_size)
+        predicted = self._reader.predictions(self._features, ids)
+        if isinstance(predicted[0], list):
+            value = token_accuracy([list(example.tags) for example in self._examples], predicted)
+        else:
+            value = accuracy([example.label for example in self._examples], predicted)
+        self.metrics.write("dev", step, {"score": value})
+        best = value > self.best
+        logging.info("dev, step %d: accuracy %.2f %%%s", step, 100 * value,
+                     ", the best so far" if best else "")  # fmt: skip
+        if best:
+            self.best = value
+            save_pretrained(self._model, self._folder / "model", self._tokenizer)

@@ -1,0 +1,103 @@
+"""The folder of a run: its settings, its metrics, and the guard against mixing two runs."""
+
+import dataclasses
+import json
+import pathlib
+from typing import Any
+
+from rembert_tf.pipelines import atomic_files
+
+# Settings that may change when a run is resumed; every other one decides what the run computes.
+_FREE_ON_RESUME = (
+    "model_dir", "log_every", "checkpoint_every", "evaluate_every", "keep_checkpoints",
+    "evaluation_sequences",
+)  # fmt: skip
+
+
+def open_run_folder(model_dir: str | pathlib.Path, resume: bool, configs: list) -> pathlib.Path:
+    """Makes `model_dir` for a new run, or checks that a resumed run has the settings it began with.
+
+    Writes `flags.txt`, an absl flagfile that repeats the run.
+
+    Args:
+        model_dir: the run's folder.
+        resume: whether the run goes on from its last checkpoint.
+        configs: dataclasses that hold the run's settings.
+
+    Returns:
+        The folder.
+
+    Raises:
+        ValueError: the folder holds a run and `resume` is off; or a setting differs from the run's.
+    """
+    folder = pathlib.Path(model_dir)
+    settings = {
+        field.name: _flag_value(getattr(config, field.name))
+        for config in configs
+        for field in dataclasses.fields(config)
+        if field.name != "resume"
+    }
+    path = folder / "flags.txt"
+    if path.exists() and not resume:
+        raise ValueError(
+            f"{folder} holds a run already: add --resume to go on with it, or choose another "
+            f"`model_dir`. Received: model_dir={str(model_dir)!r}"
+        )
+    if path.exists():
+        _check_same(_read_flagfile(path), settings, path)
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = "".join(f"--{name}={value}\n" for name, value in settings.items())
+    atomic_files.write_bytes(path, lines.encode())
+    return folder
+
+
+def _flag_value(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return ",".join(value) if isinstance(value, tuple) else str(value)
+
+
+def _read_flagfile(path: pathlib.Path) -> dict[str, str]:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return dict(line.removeprefix("--").split("=", 1) for line in lines)
+
+
+def _check_same(before: dict[str, str], now: dict[str, str], path: pathlib.Path) -> None:
+    for name in sorted(set(before) | set(now)):
+        if name not in _FREE_ON_RESUME and before.get(name) != now.get(name):
+            raise ValueError(
+                f"{path}: a resumed run keeps its settings; this one began with "
+                f"--{name}={before.get(name)}. Received: --{name}={now.get(name)}"
+            )
+
+
+class MetricsLog:
+    """`<model_dir>/metrics.jsonl`: one JSON object a line, with a `step` and a `kind`.
+
+    A resumed run drops the lines after the step it resumes from, so that each step stands once.
+    """
+
+    def __init__(self, folder: pathlib.Path, start_step: int):
+        self._path = folder / "metrics.jsonl"
+        kept = [line for line in read_metrics(folder) if line["step"] <= start_step]
+        lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in kept]
+        atomic_files.write_bytes(self._path, "".join(lines).encode())
+
+    def write(self, kind: str, step: int, values: dict[str, Any]) -> None:
+        """Appends one line."""
+        line = json.dumps({"kind": kind, "step": step, **values}, ensure_ascii=False)
+        with open(self._path, "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+
+
+def read_metrics(folder: str | pathlib.Path) -> list[dict[str, Any]]:
+    """Returns the lines of `<folder>/metrics.jsonl`; a last line that a kill cut short is left out."""
+    path = pathlib.Path(folder) / "metrics.jsonl"
+    lines = []
+    if path.exists():
+        for line in path.read_text(encoding="utf-8").splitlines():
+            try:
+                lines.append(json.loads(line))
+            except json.JSONDecodeError:
+                break
+    return lines

@@ -1,0 +1,219 @@
+"""The training step: the same data gives the same weights on any number of replicas.
+
+Stock Keras 3.15 averages a weighted loss inside each replica and then averages the averages, and clips the
+gradient of each replica before the sum. Here
+
+    loss = sum over all replicas of (weight * value)  /  sum over all replicas of (weight)
+
+penalties from `model.losses` are added once, undivided; gradients are made dense (repeated ids added up), summed
+over the replicas, and only then handed to the optimizer, which clips what is already global.
+
+The hooks `_make_function`, `_maybe_symbolic_build` and the optimizer's `_all_reduce_sum_gradients` are private to
+Keras; its minor version is pinned in setup.py and `tests/training/test_trainer.py` names this file when they move.
+"""
+
+from typing import Any
+
+import keras
+import tensorflow as tf
+from keras import tree
+
+SUM = tf.distribute.ReduceOp.SUM
+
+
+@keras.saving.register_keras_serializable(package="rembert_tf")
+class Trainer(keras.Model):
+    """Wraps a model; `fit` and `evaluate` of the wrapper train and measure the model itself.
+
+    Create both under the strategy's scope, as any Keras model:
+
+    >>> import keras, numpy as np, tensorflow as tf
+    >>> from rembert_tf.training.trainer import Trainer
+    >>> model = keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)])
+    >>> trainer = Trainer(model)
+    >>> trainer.compile("sgd", keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    >>> data = tf.data.Dataset.from_tensors((np.ones((4, 3), "float32"), np.zeros(4, "int32")))
+    >>> history = trainer.fit(data, verbose=0)
+
+    Data are Keras tuples `(features, labels, sample_weights)`. With weights, the loss is the mean over weight slots;
+    without, over examples. Any Keras loss or function that gives one value an example or a slot will do.
+
+    Args:
+        model: a built `keras.Model`.
+
+    Attributes:
+        batch_number: int64 variable, steps done so far (data, masks and dropout follow it).
+        tokens_seen: int64 variable, sum of `attention_mask` over all training batches (0 without that feature).
+        gradient_norm: float32 variable, global norm of the last step's gradient, before clipping.
+    """
+
+    def __init__(self, model: keras.Model, **kwargs):
+        super().__init__(**kwargs)
+        self.model = model
+        self.batch_number = tf.Variable(0, dtype=tf.int64, trainable=False, name="batch_number")
+        self.tokens_seen = tf.Variable(0, dtype=tf.int64, trainable=False, name="tokens_seen")
+        self.gradient_norm = tf.Variable(0.0, trainable=False, name="gradient_norm")
+        self.built = True
+
+    def call(self, inputs, training=None):
+        """Calls the wrapped model."""
+        return self.model(inputs, training=training)
+
+    def compile(self, optimizer, loss, *, jit_compile: bool = False, **kwargs):
+        """Configures training; as `keras.Model.compile`, with two differences.
+
+        Args:
+            optimizer: a Keras optimizer (or its name). Its `global_clipnorm` applies to the global gradient. From here
+                on it belongs to this trainer: it no longer sums gradients over replicas by itself.
+            loss: a `keras.losses.Loss`, a name, or a function `(labels, outputs) -> values`.
+            jit_compile: compile forward and backward pass of each replica with XLA.
+            **kwargs: further arguments of `keras.Model.compile`.
+
+        Raises:
+            ValueError: the loss asks for reduction "sum", which has no meaning independent of the batch.
+        """
+        if getattr(loss, "reduction", None) == "sum":
+            raise ValueError(
+                "`loss` must not have reduction 'sum': the trainer divides by the global weight. "
+                f"Received: loss={loss!r}"
+            )
+        super().compile(optimizer=optimizer, loss=loss, jit_compile=False, **kwargs)
+        # Gradients arrive at the optimizer already summed over the replicas.
+        optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
+        optimizer._all_reduce_sum_gradients = lambda gradients_and_variables: list(
+            gradients_and_variables
+        )
+        loss = keras.losses.get(loss)
+        self._loss_values = loss.call if isinstance(loss, keras.losses.Loss) else loss
+        self._loss_and_gradients_function = (
+            tf.function(self._loss_and_gradients, jit_compile=True)
+            if jit_compile
+            else self._loss_and_gradients
+        )
+
+    # -- one replica ----------------------------------------------------------------------------------------------
+
+    def train_step(self, data):
+        """One step in one replica: gradients of the global loss, summed over replicas, then the update."""
+        features, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        weights = _weights(features, sample_weight)
+        replica = tf.distribute.get_replica_context()
+        total_weight = replica.all_reduce(SUM, tf.reduce_sum(weights))
+        outputs, values, gradients = self._loss_and_gradients_function(
+            features, labels, weights, total_weight
+        )
+        gradients = replica.all_reduce(SUM, gradients)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        self._update_metrics(features, labels, outputs, sample_weight, values, weights)
+        return tf.linalg.global_norm(gradients), _number_of_tokens(features)
+
+    def test_step(self, data):
+        """Loss and metrics of one batch in one replica."""
+        features, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        weights = _weights(features, sample_weight)
+        outputs = _float32(self(features, training=False))
+        values = _match(self._loss_values(labels, outputs), weights)
+        self._update_metrics(features, labels, outputs, sample_weight, values, weights)
+
+    def _loss_and_gradients(self, features, labels, weights, total_weight):
+        replicas = self.distribute_strategy.num_replicas_in_sync
+        with tf.GradientTape() as tape:
+            outputs = _float32(self(features, training=True))
+            values = _match(self._loss_values(labels, outputs), weights)
+            loss = tf.math.divide_no_nan(tf.reduce_sum(weights * values), total_weight)
+            if self.losses:
+                loss += tf.add_n([tf.cast(p, tf.float32) for p in self.losses]) / replicas
+            loss = self.optimizer.scale_loss(loss)
+        variables = [variable.value for variable in self.trainable_variables]
+        gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
+        return outputs, values, [tf.convert_to_tensor(gradient) for gradient in gradients]
+
+    def _update_metrics(self, features, labels, outputs, sample_weight, values, weights):
+        self._loss_tracker.update_state(values, sample_weight=weights)
+        self.compute_metrics(features, labels, outputs, sample_weight)
+
+    # -- all replicas ---------------------------------------------------------------------------------------------
+
+    def make_train_function(self, force=False):
+        """Builds the function that runs `steps_per_execution` training steps on an iterator."""
+        if self.train_function is None or force:
+            self.train_function = self._make_function(self.train_step, self._count)
+
+    def make_test_function(self, force=False):
+        """Builds the function that evaluates `steps_per_execution` batches of an iterator."""
+        if self.test_function is None or force:
+            self.test_function = self._make_function(self.test_step, lambda results: None)
+
+    def _make_function(self, step, after_step):
+        strategy = self.distribute_strategy
+
+        def steps(iterator):
+            for _ in range(self.steps_per_execution):
+                after_step(strategy.run(step, args=(next(iterator),)))
+            # Outside the replicas, metric variables read as their sum over the replicas.
+            return self.get_metrics_result()
+
+        if self.run_eagerly:
+            return steps
+        return tf.function(steps, reduce_retracing=True, autograph=False)
+
+    def _count(self, results):
+        strategy = self.distribute_strategy
+        gradient_norm, tokens = results
+        self.gradient_norm.assign(strategy.experimental_local_results(gradient_norm)[0])
+        self.tokens_seen.assign_add(strategy.reduce(SUM, tokens, axis=None))
+        self.batch_number.assign_add(1)
+
+    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
+        """Builds optimizer and metrics from the data's shapes, not from a first batch averaged over replicas."""
+        if iterator is not None:
+            data_batch = iterator.data_adapter.get_tf_dataset().element_spec
+        with self.distribute_strategy.scope():
+            if not self.optimizer.built:
+                self.optimizer.build(self.trainable_variables)
+            self._symbolic_build(data_batch=data_batch)
+
+    def get_config(self) -> dict[str, Any]:
+        """Returns the wrapped model's configuration, for Keras."""
+        return {"model": keras.saving.serialize_keras_object(self.model)}
+
+    @classmethod
+    def from_config(cls, config):
+        """Makes a trainer from `get_config`'s result."""
+        return cls(keras.saving.deserialize_keras_object(config["model"]))
+
+
+def _weights(features, sample_weight) -> tf.Tensor:
+    """Returns float32 weights: the sample weights, or one for each example."""
+    if sample_weight is not None:
+        return tf.cast(sample_weight, tf.float32)
+    return tf.ones([tf.shape(tree.flatten(features)[0])[0]], tf.float32)
+
+
+def _match(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
+    """Averages the trailing axes of `values` that `weights` does not have.
+
+    Raises:
+        ValueError: the loss gave fewer axes than there are weights (a scalar, for example).
+    """
+    if values.shape.rank < weights.shape.rank:
+        raise ValueError(
+            "A loss must give one value for each weight (or example), and the trainer reduces. "
+            f"Received: values.shape={values.shape}, weights.shape={weights.shape}"
+        )
+    extra = list(range(weights.shape.rank, values.shape.rank))
+    values = tf.cast(values, tf.float32)
+    return tf.reduce_mean(values, axis=extra) if extra else values
+
+
+def _float32(outputs):
+    """Casts floating outputs to float32: losses and metrics are computed there."""
+    return tree.map_structure(
+        lambda x: tf.cast(x, tf.float32) if x.dtype.is_floating else x, outputs
+    )
+
+
+def _number_of_tokens(features) -> tf.Tensor:
+    if isinstance(features, dict) and "attention_mask" in features:
+        return tf.reduce_sum(tf.cast(features["attention_mask"], tf.int64))
+    return tf.constant(0, tf.int64)
