@@ -47,7 +47,7 @@ setup(
         "rembert_tf.flags": ["recipes/*.flags"],
     },
     install_requires=[
-        "absl-py>=2.1",
+        "absl-py>=1.4",
         "keras>=3.15,<3.16",
         "matplotlib>=3.9",
         "numpy>=2.1",

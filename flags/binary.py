@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 from absl import flags, logging
 
+
 def run(
     main: Callable[[], int | None],
     define_flags: Callable[[], None],
@@ -60,7 +61,9 @@ def _help_text(program: str, documentation: str, own_flags: Sequence[str]) -> st
         flag = flags.FLAGS[name]
         default = flag.default_as_str.strip("'") if flag.default is not None else ""
         lines.append(f"  --{name}" + (f"  (default: {default})" if default else ""))
-        lines.extend(textwrap.wrap(flag.help, 92, initial_indent=" " * 6, subsequent_indent=" " * 6))
+        lines.extend(
+            textwrap.wrap(flag.help, 92, initial_indent=" " * 6, subsequent_indent=" " * 6)
+        )
     lines.append("  --flagfile=FILE\n      Read flags from a file, one a line; # begins a comment.")
     lines.append("  --verbosity=1\n      Show the stack trace of an error.")
     return "\n".join(lines)
@@ -68,7 +71,15 @@ def _help_text(program: str, documentation: str, own_flags: Sequence[str]) -> st
 
 def _log_plainly() -> None:
     """Logs `time message` on standard error, at INFO and above."""
-    if logging.get_verbosity() < logging.INFO and flags.FLAGS["verbosity"].present == 0:
+    if not flags.FLAGS["verbosity"].present:
         logging.set_verbosity(logging.INFO)
-    formatter = standard_logging.Formatter("%(asctime)s %(message)s", datefmt="%H:%M:%S")
-    logging.get_absl_handler().setFormatter(formatter)
+    handler = logging.get_absl_handler()
+    handler.setFormatter(standard_logging.Formatter("%(asctime)s %(message)s", datefmt="%H:%M:%S"))
+    if flags.FLAGS["verbosity"].value <= 0:
+        handler.addFilter(_is_ours_or_an_error)
+
+
+def _is_ours_or_an_error(record: standard_logging.LogRecord) -> bool:
+    """Leaves out what TensorFlow tells its own developers (sharding times, renamed inputs)."""
+    of_tensorflow = f"{os.sep}tensorflow{os.sep}" in record.pathname
+    return not of_tensorflow or record.levelno >= standard_logging.ERROR

@@ -40,9 +40,7 @@ def define_flags(dataclass_type: type, *, exclude: Collection[str] = ()) -> None
             _define_flag(field, types_of_fields[field.name])
 
 
-def from_flags(
-    dataclass_type: type[T], *, exclude: Collection[str] = (), **values: Any
-) -> T:
+def from_flags(dataclass_type: type[T], *, exclude: Collection[str] = (), **values: Any) -> T:
     """Returns a `dataclass_type` filled from the parsed flags; `values` override them.
 
     Raises:

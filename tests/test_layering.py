@@ -7,7 +7,11 @@ import re
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent
-FOLDERS = {"rembert_tf": "rembert_tf", "pipelines": "rembert_tf.pipelines", "flags": "rembert_tf.flags"}
+FOLDERS = {
+    "rembert_tf": "rembert_tf",
+    "pipelines": "rembert_tf.pipelines",
+    "flags": "rembert_tf.flags",
+}
 
 # Package (or module) -> what it may import of ours, and which third-party packages.
 LIGHT = {"absl", "numpy"}
@@ -76,7 +80,9 @@ def test_imports_obey_the_table(name, path):
         if top == "rembert_tf":
             target = longest_prefix(imported, LAYERS)
             allowed = target == layer or longest_prefix(imported, ours) is not None
-            allowed = allowed or (name, target) in EXCEPTIONS or imported == "rembert_tf.__version__"
+            allowed = (
+                allowed or (name, target) in EXCEPTIONS or imported == "rembert_tf.__version__"
+            )
             assert allowed, f"{name} must not import {imported}"
             if layer == "rembert_tf.training" and target == "rembert_tf.checkpoints":
                 assert name.rsplit(".")[-1] in MAY_IMPORT_CHECKPOINTS, f"{name} imports {imported}"

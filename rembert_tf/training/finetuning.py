@@ -24,10 +24,11 @@ from rembert_tf.training.config import (
 from rembert_tf.training.distribution import make_strategy
 from rembert_tf.training.optimizers import make_optimizer
 from rembert_tf.training.plots import plot_finetuning
-from rembert_tf.training.prediction import MODEL_OF_KIND, predict_label_ids
+from rembert_tf.training.prediction import MODEL_OF_KIND, LabelPredictor
 from rembert_tf.training.pretraining import config_for_tokenizer, load_config
 from rembert_tf.training.run_folder import MetricsLog, open_run_folder, read_metrics
 from rembert_tf.training.trainer import Trainer
+
 
 def finetune(
     run: RunConfig,
@@ -47,6 +48,7 @@ def finetune(
         ValueError: settings that do not fit each other, the data, or the run that is resumed.
     """
     strategy = make_strategy(distribution)
+    keras.utils.set_random_seed(data.seed)
     task = xtreme.get_task(data.task)
     tokenizer = RemBertTokenizer.from_file(finetuning.init_checkpoint or finetuning.tokenizer)
     train = load_features(
@@ -58,13 +60,10 @@ def finetune(
         seed=data.seed,
     )
     dev_path = xtreme.find_split(task, data.data_dir, "dev", data.train_language)
-    total_steps = data_lib.num_training_batches(
-        train.num_rows, data.batch_size, finetuning.epochs
-    )
+    total_steps = data_lib.num_training_batches(train.num_rows, data.batch_size, finetuning.epochs)
     folder = open_run_folder(
         run.model_dir, run.resume, [run, finetuning, data, optimizer, distribution]
     )
-    keras.utils.set_random_seed(data.seed)
     with strategy.scope():
         model = _make_model(finetuning, task, tokenizer, distribution.dtype)
         if finetuning.freeze_encoder:
@@ -84,6 +83,7 @@ def finetune(
         trainer.fit(
             data_lib.make_training_dataset(train, data, start_batch=start),
             steps_per_epoch=total_steps - start,
+            shuffle=False,
             verbose=0,
             callbacks=[
                 Progress(run.log_every, total_steps, folder, selection.metrics),
@@ -121,13 +121,12 @@ class DevSelection:
         self._features = self._reader.make_features(
             self._examples, tokenizer, task.labels, data.max_seq_length
         )
-        self._batch_size = data.batch_size
+        self._predictor = LabelPredictor(model, data.batch_size)
         self._folder = folder
 
     def __call__(self, step: int) -> None:
         """Evaluates the model at `step`."""
-        ids = predict_label_ids(self._model, self._features, self._batch_size)
-        predicted = self._reader.predictions(self._features, ids)
+        predicted = self._reader.predictions(self._features, self._predictor(self._features))
         if isinstance(predicted[0], list):
             value = token_accuracy([list(example.tags) for example in self._examples], predicted)
         else:

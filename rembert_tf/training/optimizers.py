@@ -17,7 +17,6 @@ class AdamW(keras.optimizers.AdamW):
     tables alike (Adam's definition, not a lazy variant).
 
     Example:
-
     >>> from rembert_tf.training.optimizers import AdamW
     >>> optimizer = AdamW(learning_rate=2e-4, weight_decay=0.01, epsilon=1e-6, global_clipnorm=1.0)
     """

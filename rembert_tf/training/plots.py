@@ -17,7 +17,10 @@ def plot_pretraining(folder: str | pathlib.Path) -> pathlib.Path:
         The path of the picture, `<folder>/loss.png`.
     """
     lines = read_metrics(folder)
-    panels = [("loss", "masked-LM loss (nats)", 1), ("masked_lm_accuracy", "masked-LM accuracy (%)", 100)]
+    panels = [
+        ("loss", "masked-LM loss (nats)", 1),
+        ("masked_lm_accuracy", "masked-LM accuracy (%)", 100),
+    ]
     figure, axes = _figure(len(panels))
     for axis, (name, title, factor) in zip(axes, panels, strict=True):
         _line(axis, lines, "train", name, factor, _GREY, "training", marker="")

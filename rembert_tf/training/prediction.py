@@ -28,24 +28,29 @@ BASELINES = {
 }
 
 
-def predict_label_ids(model: keras.Model, features: Features, batch_size: int) -> np.ndarray:
-    """Returns the most probable label id of each position (tagging) or row (classification).
+class LabelPredictor:
+    """Predicts the most probable label of each position (tagging) or row (classification).
 
     Args:
-        model: a token or sequence classification model.
-        features: what to predict.
+        model: a token or sequence classification model; it may go on training between calls.
         batch_size: rows a batch; batches hold rows of similar length.
-
-    Returns:
-        int32, `[S]` or `[R]`: the shape of `features.labels`.
     """
 
-    @tf.function(reduce_retracing=True)
-    def label_ids(inputs):
-        return tf.argmax(model(inputs, training=False), axis=-1, output_type=tf.int32)
+    def __init__(self, model: keras.Model, batch_size: int):
+        self._batch_size = batch_size
+        spec = tf.TensorSpec([None, None], tf.int32)
+        features = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), spec)
 
-    batches = finetuning.make_inference_dataset(features, batch_size)
-    return batches.restore(label_ids(inputs).numpy() for inputs, _, _ in batches.dataset)
+        @tf.function(input_signature=[features])
+        def label_ids(inputs):
+            return tf.argmax(model(inputs, training=False), axis=-1, output_type=tf.int32)
+
+        self._label_ids = label_ids
+
+    def __call__(self, features: Features) -> np.ndarray:
+        """Returns label ids in the order of `features`, int32 `[S]` or `[R]`: the shape of its labels."""
+        batches = finetuning.make_inference_dataset(features, self._batch_size)
+        return batches.restore(self._label_ids(inputs).numpy() for inputs, _, _ in batches.dataset)
 
 
 def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
@@ -65,7 +70,7 @@ def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
     written = []
     for language in config.languages or present:
         path = xtreme.find_split(task, config.data_dir, config.split, language)
-        predictions = predict(reader.read_examples(path))
+        predictions = predict(reader.read_examples(path, task.labels))
         output = xtreme.split_path(task, config.output_dir, config.split, language)
         output.parent.mkdir(parents=True, exist_ok=True)
         reader.write_predictions(output, predictions)
@@ -84,11 +89,11 @@ def _model(config: PredictionConfig, task: xtreme.Task):
             f"{', '.join(task.labels)}. Received: task={task.name!r}"
         )
     reader = READERS[task.kind]
+    predictor = LabelPredictor(model, config.batch_size)
 
     def predict(examples):
         features = reader.make_features(examples, tokenizer, labels, config.max_seq_length)
-        ids = predict_label_ids(model, features, config.batch_size)
-        return reader.predictions(features, ids)
+        return reader.predictions(features, predictor(features))
 
     return predict
 

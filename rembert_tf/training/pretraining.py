@@ -8,7 +8,6 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
-
 from rembert_tf.checkpoints.folder import save_pretrained
 from rembert_tf.config import NAMED_SIZES, RemBertConfig
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
@@ -50,6 +49,7 @@ def pretrain(
         ValueError: settings that do not fit each other, the data, or the run that is resumed.
     """
     strategy = make_strategy(distribution)
+    keras.utils.set_random_seed(data.seed)
     tokenizer = RemBertTokenizer.from_file(pretraining.tokenizer)
     config = config_for_tokenizer(load_config(pretraining.model_config), tokenizer)
     if data.max_seq_length > config.max_position_embeddings:
@@ -64,7 +64,6 @@ def pretrain(
         run.model_dir, run.resume, [run, pretraining, data, optimizer, distribution]
     )
     config.to_json_file(folder / "config.json")
-    keras.utils.set_random_seed(data.seed)
     with strategy.scope():
         model = RemBertForMaskedLM(config, dtype=distribution.dtype)
         trainer = masked_lm_trainer(model, optimizer, distribution, pretraining.steps)
@@ -80,6 +79,7 @@ def pretrain(
         trainer.fit(
             data_lib.make_pretraining_dataset(data, tokenizer, start_batch=start),
             steps_per_epoch=pretraining.steps - start,
+            shuffle=False,
             verbose=0,
             callbacks=[
                 Progress(run.log_every, pretraining.steps, folder, evaluation.metrics),

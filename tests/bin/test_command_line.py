@@ -9,7 +9,9 @@ import sys
 import pytest
 
 ROOT = pathlib.Path(__file__).parent.parent.parent
-BINARIES = sorted(path.stem for path in (ROOT / "rembert_tf/bin").glob("*.py") if path.stem[0] != "_")
+BINARIES = sorted(
+    path.stem for path in (ROOT / "rembert_tf/bin").glob("*.py") if path.stem[0] != "_"
+)
 
 # Runs the binary's own entry point, then says which heavy modules it has imported.
 RUN = """

@@ -48,7 +48,9 @@ def own_flags(monkeypatch):
 
 def test_every_kind_of_field_comes_back(own_flags):
     dataclass_flags.define_flags(Example)
-    own_flags(["p", "--required=r", "--number=7", "--rate=1e-3", "--switch", "--names=c,d", "--kind=y"])
+    own_flags(
+        ["p", "--required=r", "--number=7", "--rate=1e-3", "--switch", "--names=c,d", "--kind=y"]
+    )
     assert dataclass_flags.from_flags(Example) == Example(
         required="r", number=7, rate=1e-3, switch=True, names=("c", "d"), kind="y"
     )

@@ -1,0 +1,164 @@
+"""From strings to piece ids: the one tokenizer of training, prediction and serving."""
+
+import hashlib
+import os
+import pathlib
+from collections.abc import Sequence
+from importlib import metadata
+
+import numpy as np
+import sentencepiece
+import tensorflow as tf
+from sentencepiece import sentencepiece_model_pb2
+
+from rembert_tf.pipelines import atomic_files
+
+MODEL_FILE = "sentencepiece.model"
+SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+
+
+def check_versions(tensorflow_version: str, tensorflow_text_version: str):
+    """Checks that tensorflow-text was built for this TensorFlow.
+
+    Args:
+        tensorflow_version: Such as "2.20.0".
+        tensorflow_text_version: Such as "2.20.1".
+
+    Raises:
+        ImportError: The minor versions differ.
+    """
+    minor = ".".join(tensorflow_version.split(".")[:2])
+    if minor != ".".join(tensorflow_text_version.split(".")[:2]):
+        raise ImportError(
+            f"tensorflow-text {tensorflow_text_version} does not fit TensorFlow {tensorflow_version}: "
+            f"run pip install 'tensorflow-text=={minor}.*'"
+        )
+
+
+check_versions(tf.__version__, metadata.version("tensorflow-text"))
+import tensorflow_text  # noqa: E402  (only after the check: a wrong version fails with an undefined symbol)
+
+
+class RemBertTokenizer(tf.Module):
+    """SentencePiece inside TensorFlow, with the special pieces that RemBERT needs.
+
+    Text is always text: a literal `[CLS]` or `[MASK]` in a string is spelled with ordinary pieces and never becomes a
+    special id, even where the vocabulary file declares these pieces as user-defined symbols. Special ids are looked up
+    in the file.
+
+    Attributes:
+        model_bytes: The vocabulary file.
+        fingerprint: Its sha256, as hex digits.
+        vocab_size: Number of pieces.
+        pad_id, unk_id, cls_id, sep_id, mask_id: Ids of the special pieces.
+        special_ids: All ids that are no text: the five, and whatever else the file declares as control, unknown or
+            unused piece. int32 [S], ascending.
+        ordinary_ids: All other ids. int32 [V - S], ascending.
+
+    Example:
+        ```python
+        tokenizer = RemBertTokenizer.from_file("vocabulary")
+        tokenizer.tokenize(["Habari ya dunia", "Привет"])  # a tf.RaggedTensor with two rows
+        ```
+    """
+
+    def __init__(self, model: bytes):
+        """Builds the tokenizer from the bytes of a `sentencepiece.model` file.
+
+        Args:
+            model: The file's content.
+
+        Raises:
+            ValueError: It is no SentencePiece model, or lacks a special piece.
+        """
+        super().__init__(name="rembert_tokenizer")
+        proto = _parse(model)
+        ids = {piece.piece: index for index, piece in enumerate(proto.pieces)}
+        missing = [piece for piece in SPECIAL_PIECES if piece not in ids]
+        if missing:
+            raise ValueError(f"The vocabulary lacks the special piece {', '.join(missing)}.")
+        kinds = sentencepiece_model_pb2.ModelProto.SentencePiece
+        if proto.pieces[ids["[UNK]"]].type != kinds.UNKNOWN:
+            raise ValueError("The unknown piece of the vocabulary must be [UNK].")
+        for piece in SPECIAL_PIECES:
+            if piece != "[UNK]":
+                proto.pieces[ids[piece]].type = kinds.CONTROL
+        no_text = np.array(
+            [piece.type in (kinds.CONTROL, kinds.UNKNOWN, kinds.UNUSED) for piece in proto.pieces]
+        )
+        self.model_bytes = model
+        self.fingerprint = hashlib.sha256(model).hexdigest()
+        self.vocab_size = len(proto.pieces)
+        self.pad_id, self.unk_id, self.cls_id, self.sep_id, self.mask_id = (
+            ids[piece] for piece in SPECIAL_PIECES
+        )
+        self.special_ids = np.flatnonzero(no_text).astype(np.int32)
+        self.ordinary_ids = np.flatnonzero(~no_text).astype(np.int32)
+        self._sentencepiece = tensorflow_text.SentencepieceTokenizer(
+            model=proto.SerializeToString()
+        )
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike) -> "RemBertTokenizer":
+        """Reads a vocabulary file, or the `sentencepiece.model` in a folder.
+
+        Raises:
+            FileNotFoundError: There is no such file.
+            ValueError: It is no SentencePiece model, or lacks a special piece.
+        """
+        path = pathlib.Path(path)
+        if path.is_dir():
+            path = path / MODEL_FILE
+        if not path.is_file():
+            raise FileNotFoundError(f"{path}: no such vocabulary file.")
+        try:
+            return cls(path.read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path}: {error}") from error
+
+    def tokenize(self, strings) -> tf.RaggedTensor:
+        """Splits strings into pieces; works in graphs too.
+
+        Args:
+            strings: string [B], UTF-8.
+
+        Returns:
+            Ragged int32 [B, (pieces)], without special pieces around.
+        """
+        return self._sentencepiece.tokenize(strings)
+
+    def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
+        """Splits many strings into pieces; a batch of thousands is over ten times faster than single calls.
+
+        Args:
+            texts: Python strings.
+
+        Returns:
+            For each string its ids, int32 [pieces].
+        """
+        if not len(texts):
+            return []
+        pieces = self.tokenize(tf.constant([text.encode() for text in texts], tf.string))
+        values, splits = pieces.values.numpy(), pieces.row_splits.numpy().tolist()
+        return [values[start:end] for start, end in zip(splits[:-1], splits[1:], strict=True)]
+
+    def pieces(self) -> list[str]:
+        """Returns the spelling of each piece, in the order of their ids."""
+        processor = sentencepiece.SentencePieceProcessor(model_proto=self.model_bytes)
+        return processor.id_to_piece(list(range(self.vocab_size)))
+
+    def save(self, path: str | os.PathLike):
+        """Writes the vocabulary file, byte for byte, as `sentencepiece.model` into the folder `path`."""
+        folder = pathlib.Path(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        atomic_files.write_bytes(folder / MODEL_FILE, self.model_bytes)
+
+
+def _parse(model: bytes) -> sentencepiece_model_pb2.ModelProto:
+    try:
+        proto = sentencepiece_model_pb2.ModelProto.FromString(model)
+    except Exception as error:  # protobuf's DecodeError, whose class moves between versions
+        raise ValueError("not a SentencePiece model.") from error
+    if not proto.pieces:
+        raise ValueError("not a SentencePiece model, or one without pieces.")
+    return proto

@@ -1,0 +1,33 @@
+"""Turns text into records of piece ids, for pre-training.
+
+Input: a vocabulary, and a folder with one UTF-8 file (xx.txt, .txt.gz, .txt.bz2, .txt.xz) or one sub-folder of such
+files a language, one sentence or paragraph a line, a blank line between documents. Output: a folder of records a
+language, a part of the documents held out, and manifest.json. A run that was cut short is resumed by the same command.
+
+    rembert-build-data --input_dir=text --tokenizer=vocabulary --output_dir=records
+"""
+
+from rembert_tf.flags import binary, dataclass_flags
+from rembert_tf.pipelines.config import RecordsConfig
+
+
+def define_flags():
+    """Defines the flags of RecordsConfig."""
+    dataclass_flags.define_flags(RecordsConfig)
+
+
+def main():
+    """Builds the records."""
+    config = dataclass_flags.from_flags(RecordsConfig)
+    from rembert_tf.pipelines import record_builder
+
+    record_builder.build_records(config)
+
+
+def run():
+    """Runs the binary."""
+    binary.run(main, define_flags, __doc__)
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,32 @@
+"""Learns a SentencePiece vocabulary from text in many languages.
+
+Input: a folder with one UTF-8 file (xx.txt, .txt.gz, .txt.bz2, .txt.xz) or one sub-folder of such files a language, one
+sentence or paragraph a line. Output: sentencepiece.model, with the special pieces [PAD] [UNK] [CLS] [SEP] [MASK].
+
+    rembert-train-tokenizer --input_dir=text --output=vocabulary --vocab_size=32000
+"""
+
+from rembert_tf.flags import binary, dataclass_flags
+from rembert_tf.pipelines.config import VocabularyConfig
+
+
+def define_flags():
+    """Defines the flags of VocabularyConfig."""
+    dataclass_flags.define_flags(VocabularyConfig)
+
+
+def main():
+    """Learns and writes the vocabulary."""
+    config = dataclass_flags.from_flags(VocabularyConfig)
+    from rembert_tf.pipelines import vocabulary
+
+    vocabulary.train_vocabulary(config)
+
+
+def run():
+    """Runs the binary."""
+    binary.run(main, define_flags, __doc__)
+
+
+if __name__ == "__main__":
+    run()

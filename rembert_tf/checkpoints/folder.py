@@ -1,0 +1,283 @@
+"""A model as a folder: `config.json`, `model.safetensors`, the vocabulary, and a model card.
+
+The layout and the names inside are Hugging Face's, so that transformers reads our folders and we
+read its. transformers knows neither a tied output embedding nor an encoder without input
+projection. What it needs in their place is written (the table a second time; an identity), and
+loading finds both again: a table is tied if `config.json` says so and both copies are still equal.
+"""
+
+import functools
+import json
+import os
+import shutil
+
+import keras
+import numpy as np
+import safetensors.numpy
+from absl import logging
+
+from rembert_tf.checkpoints import model_card, names
+from rembert_tf.checkpoints.load_report import LoadReport
+from rembert_tf.checkpoints.safetensors_file import SafetensorsFile
+from rembert_tf.config import RemBertConfig
+from rembert_tf.models.encoder import RemBertEncoder
+
+CONFIG, WEIGHTS, VOCABULARY, CARD = (
+    "config.json",
+    "model.safetensors",
+    "sentencepiece.model",
+    "README.md",
+)
+_INPUT_TABLE = "rembert.embeddings.word_embeddings.weight"
+_OUTPUT_TABLE = "cls.predictions.decoder.weight"
+_PROJECTION = "rembert.encoder.embedding_hidden_mapping_in"
+
+
+def variables_by_path(model) -> dict[str, keras.Variable]:
+    """Returns the weights of a model by the paths of the names table.
+
+    They are `variable.path`, except where a user named a model or built it inside another one.
+    """
+    parts = [model] if isinstance(model, RemBertEncoder) else model.layers
+    return {
+        ("rembert" if isinstance(part, RemBertEncoder) else part.name)
+        + variable.path.removeprefix(part.path): variable
+        for part in parts
+        for variable in part.weights
+    }
+
+
+def save_pretrained(model, path, tokenizer=None) -> None:
+    """Writes a model as a folder, under a temporary name first.
+
+    A folder that an earlier call wrote is replaced; its vocabulary stays if no `tokenizer` is
+    given.
+
+    Args:
+        model: One of our models.
+        path: The folder to write.
+        tokenizer: A `RemBertTokenizer`, whose vocabulary goes into the folder.
+
+    Raises:
+        ValueError: If `path` holds anything that this function does not write, or the tokenizer
+            has more pieces than the model.
+    """
+    path = os.path.abspath(os.fspath(path))
+    _check_replaceable(path)
+    if tokenizer is not None and tokenizer.vocab_size > model.config.vocab_size:
+        raise ValueError(
+            "`tokenizer` must not have more pieces than the model. Received: "
+            f"vocab_size={tokenizer.vocab_size}, model vocab_size={model.config.vocab_size}"
+        )
+    temporary, old = (f"{path}.{os.getpid()}.{suffix}" for suffix in ("tmp", "old"))
+    hugging_face_class = type(model).__name__.replace("Encoder", "Model")
+    os.makedirs(temporary)
+    try:
+        values = {"architectures": [hugging_face_class], **model.config.to_dict()}
+        with open(os.path.join(temporary, CONFIG), "w", encoding="utf-8") as file:
+            json.dump(values, file, indent=2, ensure_ascii=False)
+            file.write("\n")
+        safetensors.numpy.save_file(
+            _tensors(model), os.path.join(temporary, WEIGHTS), metadata={"format": "pt"}
+        )
+        if tokenizer is not None:
+            with open(os.path.join(temporary, VOCABULARY), "wb") as file:
+                file.write(tokenizer.model_bytes)
+        elif os.path.exists(os.path.join(path, VOCABULARY)):
+            shutil.copy(os.path.join(path, VOCABULARY), temporary)
+        model_card.write_model_card(temporary, os.path.basename(path), model, hugging_face_class)
+        if os.path.exists(path):
+            os.rename(path, old)
+        os.rename(temporary, path)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def load_pretrained(
+    path,
+    model_class=RemBertEncoder,
+    *,
+    num_hidden_layers=None,
+    strict=False,
+    dtype=None,
+    id2label=None,
+):
+    """Makes a model and fills it from a folder that we or transformers wrote.
+
+    The folder may hold another model than the one asked for: a masked LM's folder gives an encoder
+    or a classifier, an encoder's folder gives a masked LM with a new head.
+
+    Args:
+        path: The folder.
+        model_class: Class of the model to make.
+        num_hidden_layers: Keep only the first layers (Chung et al. 2021, Tables 5 and 13).
+        strict: Whether a variable that the folder lacks is an error.
+        dtype: Keras dtype policy of the model.
+        id2label: Label names in the order of their ids, for a classification head. If they are
+            not the saved ones, the head is made anew.
+
+    Returns:
+        The model and a `LoadReport`, which is also logged.
+
+    Raises:
+        FileNotFoundError: If the folder, its config.json or its model.safetensors is missing.
+        ValueError: If the folder does not fit: a wrong configuration, tensors of another shape, no
+            tensor of this architecture at all, or, with `strict`, missing ones.
+    """
+    path = os.fspath(path)
+    _check_readable(path)
+    file = SafetensorsFile(os.path.join(path, WEIGHTS))
+    saved = RemBertConfig.from_json_file(os.path.join(path, CONFIG))
+    config, notes = _settle_config(saved, file, os.path.join(path, CONFIG))
+    if num_hidden_layers is not None:
+        if not 0 < num_hidden_layers <= config.num_hidden_layers:
+            raise ValueError(
+                f"`num_hidden_layers` must be between 1 and {config.num_hidden_layers}. "
+                f"Received: num_hidden_layers={num_hidden_layers}"
+            )
+        config = config.replace(num_hidden_layers=num_hidden_layers)
+    new_head = False
+    if id2label is not None:
+        config = config.replace(id2label=tuple(id2label))
+        same_shape = file.shapes.get("classifier.bias") == (len(config.id2label),)
+        new_head = not same_shape or bool(saved.id2label) and saved.id2label != config.id2label
+
+    found, missing = {}, {}
+    with keras.StatelessScope():  # Variables made in it get their values when it ends.
+        model = model_class(config, dtype=dtype)
+        for variable_path, variable in variables_by_path(model).items():
+            tensor_names = names.by_variable_path(variable_path)
+            is_new = new_head and variable_path.startswith("classifier/")
+            if tensor_names.hugging_face in file and not is_new:
+                found[variable_path] = variable, tensor_names
+            else:
+                missing[variable_path] = variable
+        misfit = _describe_misfit(file, found, missing, strict)
+        _fill_from_file(file, {} if misfit else found, model.weights if misfit else ())
+    if misfit:
+        raise ValueError(f"{file.path}: {misfit}")
+
+    used = {tensor_names.hugging_face for _, tensor_names in found.values()}
+    if config.tie_word_embeddings and "masked_lm_head/output_embedding/bias" in found:
+        used.add(_OUTPUT_TABLE)
+    if not config.input_projection:
+        used.update((f"{_PROJECTION}.weight", f"{_PROJECTION}.bias"))
+    report = LoadReport(
+        file=file.path,
+        loaded=tuple(found),
+        skipped=tuple(key for key in file.shapes if key not in used),
+        newly_made=tuple((key, tuple(variable.shape)) for key, variable in missing.items()),
+        notes=notes,
+    )
+    (logging.warning if missing else logging.info)("%s", report)
+    return model, report
+
+
+def _fill_from_file(file, found, others):
+    """Makes waiting variables take their values from the file, the `others` zeros.
+
+    So no random values are drawn only to be overwritten, and no tensor is held twice: for the
+    published encoder that is the difference between seconds and half a minute, and between one
+    and two times its memory. Keras has no public way; `_initializer` is what it calls at the end.
+    """
+    for variable, tensor_names in found.values():
+        variable._initializer = functools.partial(_read_tensor, file, tensor_names)
+    for variable in others:
+        variable._initializer = keras.initializers.Zeros()
+
+
+def _read_tensor(file, tensor_names, shape, dtype):
+    tensor = file.read(tensor_names.hugging_face)
+    if tensor_names.hugging_face_transposed:
+        tensor = tensor.T
+    return keras.ops.convert_to_tensor(tensor, dtype=dtype)
+
+
+def _tensors(model):
+    """Returns the weights as arrays under Hugging Face's keys."""
+    tensors = {}
+    for variable_path, variable in variables_by_path(model).items():
+        tensor_names = names.by_variable_path(variable_path)
+        array = variable.numpy()
+        if tensor_names.hugging_face_transposed:
+            array = np.ascontiguousarray(array.T)
+        tensors[tensor_names.hugging_face] = array
+    if not model.config.input_projection:
+        width = model.config.hidden_size
+        tensors[f"{_PROJECTION}.weight"] = np.eye(width, dtype="float32")
+        tensors[f"{_PROJECTION}.bias"] = np.zeros(width, dtype="float32")
+    if "cls.predictions.decoder.bias" in tensors and model.config.tie_word_embeddings:
+        tensors[_OUTPUT_TABLE] = tensors[_INPUT_TABLE]
+    return tensors
+
+
+def _settle_config(config, file, config_path):
+    """Decides by the tensors where transformers cannot say it in its configuration."""
+    notes = []
+    weight, bias = f"{_PROJECTION}.weight", f"{_PROJECTION}.bias"
+    if not config.input_projection and weight in file:
+        identity = np.eye(config.hidden_size)
+        if not np.array_equal(file.read(weight), identity) or np.any(file.read(bias)):
+            config = config.replace(input_projection=True)
+            notes.append("the model has an input projection: that of the file is not the identity")
+    if config.tie_word_embeddings and _OUTPUT_TABLE in file:
+        if not np.array_equal(file.read(_OUTPUT_TABLE), file.read(_INPUT_TABLE)):
+            config = config.replace(tie_word_embeddings=False)
+            notes.append(
+                f"the output embedding is untied: {config_path} ties it, but the file's two "
+                "tables differ"
+            )
+    return config, tuple(notes)
+
+
+def _check_replaceable(path):
+    if not os.path.lexists(path):
+        return
+    if not os.path.isdir(path):
+        raise ValueError(f"`path` must be a folder. Received: path={path!r}, which is a file")
+    foreign = sorted(set(os.listdir(path)) - {CONFIG, WEIGHTS, VOCABULARY, CARD})
+    if foreign:
+        raise ValueError(
+            "`path` must be a new folder or one that `save_pretrained` wrote, since it is "
+            f"replaced. Received: path={path!r}, which also holds {', '.join(foreign[:8])}"
+        )
+
+
+def _check_readable(path):
+    if not os.path.exists(path):
+        raise FileNotFoundError(f"`path` must be a folder that exists. Received: path={path!r}")
+    if not os.path.isdir(path):
+        raise ValueError(f"`path` must be a folder. Received: path={path!r}, which is a file")
+    present = sorted(os.listdir(path))
+    for needed in (CONFIG, WEIGHTS):
+        if needed not in present:
+            hint = ""
+            if needed == WEIGHTS and "pytorch_model.bin" in present:
+                hint = " (transformers' `save_pretrained` turns pytorch_model.bin into it)"
+            raise FileNotFoundError(
+                f"{path}: no {needed}{hint}. Found: {', '.join(present) or 'an empty folder'}"
+            )
+
+
+def _describe_misfit(file, found, missing, strict):
+    """Returns what is wrong between file and model, or None."""
+    if not found:
+        keys = ", ".join(list(file.shapes)[:4]) or "no tensors"
+        return f"no tensor of this architecture. Found: {keys}"
+    wrong = []
+    for variable, tensor_names in found.values():
+        key, wanted = tensor_names.hugging_face, tuple(variable.shape)
+        if tensor_names.hugging_face_transposed:
+            wanted = wanted[::-1]
+        if file.shapes[key] != wanted:
+            wrong.append(f"{key} is {list(file.shapes[key])}, config.json asks for {list(wanted)}")
+    if wrong:
+        rest = f"; and {len(wrong) - 8} more" if len(wrong) > 8 else ""
+        return f"wrong shapes: {'; '.join(wrong[:8])}{rest}"
+    if strict and missing:
+        return (
+            f"`strict` asks for every variable, and {len(missing)} are missing: "
+            f"{', '.join(list(missing)[:8])}"
+        )
+    return None

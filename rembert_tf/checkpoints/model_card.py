@@ -1,0 +1,75 @@
+"""The README.md of a saved folder: what it is, how to load it, and how to check that it is whole."""
+
+import hashlib
+import os
+
+_CARD = """# {title}
+
+{class_name} of rembert_tf: RemBERT's architecture (Chung et al. 2021), {parameters:,} parameters
+in this folder's model.
+
+| setting | value |
+| --- | --- |
+{settings}
+
+Load it with rembert_tf:
+
+    import rembert_tf
+    model, report = rembert_tf.load_pretrained("{title}", rembert_tf.{class_name})
+
+or with Hugging Face transformers:
+
+    import transformers
+    model = transformers.{hugging_face_class}.from_pretrained("{title}")
+{vocabulary}
+| file | sha256 |
+| --- | --- |
+{checksums}
+"""
+_VOCABULARY = """
+`sentencepiece.model` is the vocabulary: `rembert_tf.RemBertTokenizer.from_file("{title}")`.
+"""
+_SETTINGS = (
+    "vocab_size",
+    "input_embedding_size",
+    "output_embedding_size",
+    "tie_word_embeddings",
+    "hidden_size",
+    "num_hidden_layers",
+    "num_attention_heads",
+    "intermediate_size",
+    "max_position_embeddings",
+)
+
+
+def write_model_card(folder: str, title: str, model, hugging_face_class: str) -> None:
+    """Writes README.md for the files that lie in `folder`.
+
+    Args:
+        folder: Where the files are.
+        title: Name of the folder under which they will be found.
+        model: The model that was saved.
+        hugging_face_class: The class of transformers that reads the folder.
+    """
+    settings = [(name, getattr(model.config, name)) for name in _SETTINGS]
+    if model.config.id2label:
+        settings.append(("labels", ", ".join(model.config.id2label)))
+    files = sorted(os.listdir(folder))
+    card = _CARD.format(
+        title=title,
+        class_name=type(model).__name__,
+        hugging_face_class=hugging_face_class,
+        parameters=model.count_params(),
+        settings="\n".join(f"| {name} | {value} |" for name, value in settings),
+        vocabulary=_VOCABULARY.format(title=title) if "sentencepiece.model" in files else "",
+        checksums="\n".join(
+            f"| {name} | {_sha256(os.path.join(folder, name))} |" for name in files
+        ),
+    )
+    with open(os.path.join(folder, "README.md"), "w", encoding="utf-8") as file:
+        file.write(card)
+
+
+def _sha256(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

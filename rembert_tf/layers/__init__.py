@@ -1,0 +1,1 @@
+"""The layers of RemBERT: `keras.layers` and `keras.ops` only, so that any Keras backend runs them."""

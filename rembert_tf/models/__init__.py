@@ -1,0 +1,1 @@
+"""RemBERT's encoder and the models built on it."""

@@ -1,0 +1,132 @@
+"""What all models share: checked inputs, dropout keys, and saving and loading."""
+
+import difflib
+from collections.abc import Mapping
+
+import keras
+from keras import ops
+
+from rembert_tf.config import RemBertConfig
+
+ENCODER_FEATURES = ("input_ids", "attention_mask", "token_type_ids", "dropout_keys")
+ENCODER_DROPOUTS = (
+    "embedding_dropout_prob",
+    "hidden_dropout_prob",
+    "attention_probs_dropout_prob",
+)
+
+
+class PretrainedModel(keras.Model):
+    """A Keras model that is built in its constructor from one `RemBertConfig`.
+
+    Subclasses make their parts, build them and set `self.built` at the end of their constructor,
+    so that every variable exists before the first call.
+
+    Args:
+        config: The architecture.
+        name: Name of the model.
+        **kwargs: `dtype` (a Keras dtype policy such as `mixed_bfloat16`) and `trainable`.
+    """
+
+    # Names of the features that `call` understands.
+    features = ENCODER_FEATURES
+    # Names of the dropout rates that it uses.
+    dropouts = ENCODER_DROPOUTS
+
+    def __init__(self, config, *, name, **kwargs):
+        if not isinstance(config, RemBertConfig):
+            raise ValueError(
+                f"`config` must be a `RemBertConfig`. Received: a {type(config).__name__}"
+            )
+        super().__init__(name=name, **kwargs)
+        self.config = config
+        drops = any(getattr(config, name) > 0 for name in self.dropouts)
+        self._seed_generator = keras.random.SeedGenerator(name="dropout_seed") if drops else None
+
+    def complete_features(self, inputs, training):
+        """Checks the inputs of a call and fills in what is missing.
+
+        Args:
+            inputs: A dictionary of features, or `input_ids` alone.
+            training: Whether the call is a training step.
+
+        Returns:
+            A dictionary with `input_ids` and `token_type_ids` int [B, T], `attention_mask`
+            bool [B, T], and whatever else was given. In training with dropout it has
+            `dropout_keys` uint32 [B]: those given, or fresh ones from a Keras seed.
+
+        Raises:
+            ValueError: If a feature is unknown, missing, or of a wrong type or shape.
+        """
+        features = dict(inputs) if isinstance(inputs, Mapping) else {"input_ids": inputs}
+        for name in features:
+            if name not in self.features:
+                close = difflib.get_close_matches(name, self.features, n=1)
+                hint = f" Did you mean {close[0]!r}?" if close else ""
+                raise ValueError(
+                    f"`inputs` may hold {', '.join(self.features)}. Received: {name!r}.{hint}"
+                )
+        features = {name: ops.convert_to_tensor(x) for name, x in features.items() if x is not None}
+        if "input_ids" not in features:
+            raise ValueError(f"`inputs` must hold input_ids. Received: {sorted(features)}")
+        input_ids = features["input_ids"]
+        for name, x in features.items():
+            _check_feature(name, x, input_ids)
+
+        mask = features.get("attention_mask")
+        mask = ops.ones_like(input_ids) if mask is None else mask
+        features["attention_mask"] = ops.cast(mask, "bool")
+        features.setdefault("token_type_ids", ops.zeros_like(input_ids))
+        if training and self._seed_generator is not None and "dropout_keys" not in features:
+            drawn = keras.random.randint(
+                (ops.shape(input_ids)[0],), 0, 2**31 - 1, seed=self._seed_generator
+            )
+            features["dropout_keys"] = ops.cast(drawn, "uint32")
+        return features
+
+    def get_config(self):
+        """Returns what the constructor needs, so that `.keras` files need no custom objects."""
+        return {**super().get_config(), "config": self.config.to_dict()}
+
+    @classmethod
+    def from_config(cls, config, custom_objects=None):
+        """Makes the model that `get_config` described."""
+        return cls(**{**config, "config": RemBertConfig.from_dict(config["config"])})
+
+    @classmethod
+    def from_pretrained(cls, path, **kwargs):
+        """Loads a folder that `save_pretrained` or Hugging Face transformers wrote.
+
+        Args:
+            path: The folder.
+            **kwargs: Passed on to `rembert_tf.checkpoints.folder.load_pretrained`, which also
+                returns the report that this method only logs.
+
+        Returns:
+            The model.
+        """
+        from rembert_tf.checkpoints import folder
+
+        return folder.load_pretrained(path, cls, **kwargs)[0]
+
+    def save_pretrained(self, path, tokenizer=None):
+        """Writes the model as a folder; see `rembert_tf.checkpoints.folder.save_pretrained`."""
+        from rembert_tf.checkpoints import folder
+
+        folder.save_pretrained(self, path, tokenizer)
+
+
+def _check_feature(name, x, input_ids):
+    dtype = keras.backend.standardize_dtype(x.dtype)
+    if name != "attention_mask" and not dtype.startswith(("int", "uint")):
+        raise ValueError(f"`{name}` must be integers. Received: {name} of type {dtype}")
+    rank = 1 if name == "dropout_keys" else 2
+    if len(x.shape) != rank:
+        raise ValueError(f"`{name}` must have {rank} axes. Received: {name} of shape {x.shape}")
+    if name in ("attention_mask", "token_type_ids"):
+        pairs = zip(x.shape, input_ids.shape, strict=True)
+        if any(None not in pair and pair[0] != pair[1] for pair in pairs):
+            raise ValueError(
+                f"`{name}` must have the shape of `input_ids`. Received: shapes {tuple(x.shape)} "
+                f"and {tuple(input_ids.shape)}"
+            )

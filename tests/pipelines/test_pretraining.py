@@ -1,0 +1,295 @@
+import collections
+import dataclasses
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rembert_tf.pipelines import pretraining, sampling
+from rembert_tf.pipelines.config import PretrainingDataConfig
+from rembert_tf.pipelines.manifest import Manifest
+from rembert_tf.pipelines.tokenization import RemBertTokenizer
+
+B, T = 6, 24
+
+
+@pytest.fixture(scope="module")
+def config(records_folder):
+    return PretrainingDataConfig(
+        records_dir=str(records_folder),
+        batch_size=B,
+        max_seq_length=T,
+        shuffle_buffer=16,
+        languages=("en", "hi", "zh"),
+        seed=3,
+    )
+
+
+@pytest.fixture(scope="module")
+def batches(config, tokenizer):
+    """Makes a list of batches."""
+
+    def make(count, start_batch=0, **changes):
+        dataset = pretraining.make_pretraining_dataset(
+            dataclasses.replace(config, **changes), tokenizer, start_batch=start_batch
+        )
+        return list(dataset.take(count).as_numpy_iterator())
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def stream(batches):
+    """The first 200 batches: many epochs of each language."""
+    return batches(200)
+
+
+def assert_equal(first, second):
+    assert len(first) == len(second)
+    for a, b in zip(first, second, strict=True):
+        tf.nest.map_structure(np.testing.assert_array_equal, a, b)
+
+
+def unmasked(batch):
+    """Puts the original pieces back; int32 [B, T]."""
+    features, labels, weights = batch
+    ids = features["input_ids"].copy()
+    rows, slots = np.nonzero(weights)
+    ids[rows, features["masked_lm_positions"][rows, slots]] = labels[rows, slots]
+    return ids
+
+
+def sequences_of(made):
+    return [tuple(row) for batch in made for row in unmasked(batch).tolist()]
+
+
+def expected_sequences(config, tokenizer, language, split="train"):
+    """Cuts the documents of the small world with plain Python."""
+    manifest = Manifest.read(config.records_dir)
+    expected = []
+    for path, _ in manifest.shards(language, split):
+        for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
+            feature = tf.train.Example.FromString(record).features.feature
+            ids = list(feature["input_ids"].int64_list.value)
+            for start in range(0, len(ids), T - 2):
+                row = [tokenizer.cls_id, *ids[start : start + T - 2], tokenizer.sep_id]
+                expected.append(tuple(row + [tokenizer.pad_id] * (T - len(row))))
+    return expected
+
+
+def test_batches_are_what_training_expects(config, tokenizer, stream):
+    dataset = pretraining.make_pretraining_dataset(config, tokenizer)
+    predictions = 3  # 0.15 of 22 pieces
+    assert config.predictions_per_seq == predictions
+    policy = dataset.options().experimental_distribute.auto_shard_policy
+    assert policy == tf.data.experimental.AutoShardPolicy.OFF  # case C14: no warnings
+    features, labels, weights = dataset.element_spec
+    expected = {
+        "input_ids": ([B, T], tf.int32),
+        "attention_mask": ([B, T], tf.int32),
+        "token_type_ids": ([B, T], tf.int32),
+        "masked_lm_positions": ([B, predictions], tf.int32),
+        "dropout_keys": ([B], tf.uint32),
+    }
+    assert {name: (spec.shape, spec.dtype) for name, spec in features.items()} == expected
+    assert (labels.shape, labels.dtype) == ([B, predictions], tf.int32)
+    assert (weights.shape, weights.dtype) == ([B, predictions], tf.float32)
+
+    for batch in stream[:20]:
+        features, _, weights = batch
+        ids = unmasked(batch)
+        assert (features["attention_mask"] == (ids != tokenizer.pad_id)).all()
+        assert (ids[:, 0] == tokenizer.cls_id).all()
+        assert ((ids == tokenizer.sep_id).sum(axis=1) == 1).all()
+        assert tokenizer.mask_id not in ids and tokenizer.mask_id in features["input_ids"]
+        assert not features["token_type_ids"].any()
+        assert (weights.sum(axis=1) >= 1).all()
+    keys = np.concatenate([features["dropout_keys"] for features, _, _ in stream[:20]])
+    assert len(set(keys.tolist())) == 20 * B
+
+
+def test_batches_from_a_later_start_are_those_of_the_unbroken_stream(batches, stream):
+    for start in (1, 120):
+        assert_equal(batches(7, start_batch=start), stream[start : start + 7])
+    contiguous = batches(87, packing="contiguous")
+    assert_equal(batches(7, start_batch=80, packing="contiguous"), contiguous[80:])
+
+
+def test_the_stream_depends_on_the_seed_alone(config, tokenizer, batches, stream):  # case F8
+    tf.random.set_seed(99)  # as keras.utils.set_random_seed does
+    for calls, threads in ((1, 1), (8, 2)):
+        dataset = pretraining.make_pretraining_dataset(
+            dataclasses.replace(config, num_parallel_calls=calls), tokenizer
+        )
+        options = tf.data.Options()
+        options.threading.private_threadpool_size = threads
+        made = dataset.with_options(options).take(60).as_numpy_iterator()
+        assert_equal(list(made), stream[:60])
+    assert sequences_of(batches(10, seed=4)) != sequences_of(stream[:10])
+
+
+@pytest.mark.parametrize("shuffle_buffer", [5, 1000])
+def test_an_epoch_holds_every_sequence_once_in_another_order(
+    config, tokenizer, batches, shuffle_buffer
+):
+    expected = collections.Counter(expected_sequences(config, tokenizer, "zh"))
+    size = sum(expected.values())
+    epochs = 6
+    rows = sequences_of(
+        batches(size * epochs, languages=("zh",), batch_size=1, shuffle_buffer=shuffle_buffer)
+    )
+    orders = [tuple(rows[i * size : (i + 1) * size]) for i in range(epochs)]
+    for order in orders:
+        assert collections.Counter(order) == expected
+    assert len(set(orders)) == epochs
+
+
+def test_contiguous_packing_loses_and_doubles_nothing(config, tokenizer, batches):
+    lengths = Manifest.read(config.records_dir).document_lengths("zh", "train")
+    size = -(-int(sum(lengths + 1)) // (T - 2))
+    made = batches(size, languages=("zh",), batch_size=1, packing="contiguous")
+    expected = expected_sequences(config, tokenizer, "zh")
+    specials = tokenizer.special_ids[tokenizer.special_ids != tokenizer.unk_id]
+
+    def pieces(rows):
+        return collections.Counter(i for row in rows for i in row if i not in specials)
+
+    assert pieces(sequences_of(made)) == pieces(expected)
+    full = [features["attention_mask"].all() for features, _, _ in made]
+    assert full.count(False) <= 1
+
+
+def test_masks_differ_between_epochs(config, tokenizer, batches):  # case F9
+    size = len(expected_sequences(config, tokenizer, "zh"))
+    masks = collections.defaultdict(list)
+    for batch in batches(3 * size, languages=("zh",), batch_size=1):
+        masks[sequences_of([batch])[0]].append(tuple(batch[0]["input_ids"][0].tolist()))
+    different = [len(set(seen)) > 1 for seen in masks.values()]
+    assert min(map(len, masks.values())) >= 3
+    assert np.mean(different) > 0.9
+
+
+def test_languages_come_as_planned_and_none_runs_dry(config, tokenizer, stream):  # case F13
+    manifest = Manifest.read(config.records_dir).select(config.languages)
+    rows = {}
+    for language in config.languages:
+        rows.update(dict.fromkeys(expected_sequences(config, tokenizer, language), language))
+    drawn = [rows[row] for row in sequences_of(stream)]
+    planned = sampling.shares(manifest.sentences(), config.language_alpha)
+    assert collections.Counter(drawn) == sampling.counts(config.seed, 200 * B, planned)
+    assert set(drawn[-30:]) == set(planned)
+
+
+def test_a_language_keeps_its_order_when_others_come_and_go(config, tokenizer, batches, stream):
+    rows = set(expected_sequences(config, tokenizer, "hi"))
+    three = [row for row in sequences_of(stream) if row in rows]
+    two = [row for row in sequences_of(batches(100, languages=("hi", "zh"))) if row in rows]
+    shared = min(len(three), len(two))
+    assert shared > 80 and three[:shared] == two[:shared]
+
+
+def test_evaluation_holds_the_heldout_sequences_with_fixed_masks(config, tokenizer, stream):
+    datasets = pretraining.make_evaluation_datasets(config, tokenizer, max_sequences=1000)
+    assert list(datasets) == ["en", "hi", "zh"]
+    for language, dataset in datasets.items():
+        expected = expected_sequences(config, tokenizer, language, "heldout")
+        made = list(dataset.as_numpy_iterator())
+        assert tf.nest.map_structure(np.shape, made[0]) == tf.nest.map_structure(
+            np.shape, stream[0]
+        )
+        assert len(made) == int(dataset.cardinality()) == -(-len(expected) // B)
+        rows = sequences_of(made)
+        assert rows[: len(expected)] == expected
+        weights = np.concatenate([weights for _, _, weights in made])
+        assert (weights[: len(expected)].sum(axis=1) >= 1).all()
+        assert not weights[len(expected) :].any()
+        filler = [tokenizer.cls_id, tokenizer.sep_id, *[tokenizer.pad_id] * (T - 2)]
+        assert set(rows[len(expected) :]) <= {tuple(filler)}
+    other_seed = dataclasses.replace(config, seed=77)
+    again = pretraining.make_evaluation_datasets(other_seed, tokenizer, max_sequences=1000)
+    for language, dataset in datasets.items():
+        assert_equal(list(again[language].as_numpy_iterator()), list(dataset.as_numpy_iterator()))
+
+
+def test_few_evaluation_sequences_are_spread_evenly(config, tokenizer):
+    expected = expected_sequences(config, tokenizer, "en", "heldout")
+    datasets = pretraining.make_evaluation_datasets(config, tokenizer, max_sequences=5)
+    rows = sequences_of(datasets["en"].as_numpy_iterator())[:5]
+    count = len(expected)
+    assert count > 12
+    assert rows == [expected[-(-i * count // 5)] for i in range(5)]
+
+
+def test_the_unigram_baseline_by_hand(config, tokenizer):
+    datasets = pretraining.make_evaluation_datasets(config, tokenizer, max_sequences=4)
+    scores = pretraining.unigram_baseline(config, tokenizer, datasets)
+    for language, dataset in datasets.items():
+        rows = expected_sequences(config, tokenizer, language)
+        counts = collections.Counter(i for row in rows for i in row)
+        ordinary = set(tokenizer.ordinary_ids.tolist())
+        counts = {i: counts[i] + 1 for i in ordinary}
+        total = sum(counts.values())
+        best = max(sorted(counts), key=counts.get)
+        labels = [
+            int(i)
+            for _, labels, weights in dataset.as_numpy_iterator()
+            for i in labels[weights > 0]
+        ]
+        score = scores[language]
+        assert score.predictions == len(labels) > 4
+        nats = -np.mean([np.log(counts[i] / total) for i in labels])
+        assert score.cross_entropy == pytest.approx(nats)
+        assert score.accuracy == pytest.approx(np.mean([i == best for i in labels]))
+
+
+def test_records_of_another_vocabulary_are_refused(config, tokenizer, batches):
+    other = RemBertTokenizer(tokenizer.model_bytes)
+    other.fingerprint = "0" * 64
+    for make in (
+        lambda: pretraining.make_pretraining_dataset(config, other),
+        lambda: pretraining.make_evaluation_datasets(config, other, max_sequences=4),
+    ):
+        with pytest.raises(ValueError, match="built with another vocabulary"):
+            make()
+
+
+def test_records_that_are_damaged_are_named(config, tokenizer, tmp_path):
+    shutil.copytree(config.records_dir, tmp_path / "records")
+    config = dataclasses.replace(config, records_dir=str(tmp_path / "records"), languages=("zh",))
+    path = sorted((tmp_path / "records" / "zh").glob("train-*.tfrecord"))[0]
+    content = path.read_bytes()
+
+    path.write_bytes(content[:-3])
+    with pytest.raises(ValueError, match=f"{path}: damaged: .* bytes, where the manifest says"):
+        pretraining.make_pretraining_dataset(config, tokenizer)
+
+    path.write_bytes(content[:100] + bytes([content[100] ^ 4]) + content[101:])
+    dataset = pretraining.make_pretraining_dataset(config, tokenizer)
+    with pytest.raises(tf.errors.InvalidArgumentError, match=f"damaged record . of {path}"):
+        list(dataset.take(50))
+
+    path.unlink()
+    with pytest.raises(FileNotFoundError, match=str(path)):
+        pretraining.make_pretraining_dataset(config, tokenizer)
+
+
+@pytest.mark.parametrize(
+    "setting, value",
+    [("batch_size", 0), ("max_seq_length", 2), ("max_predictions_per_seq", 0),
+     ("masking_rate", 0.0), ("language_alpha", -0.5), ("packing", "sentences"),
+     ("seed", -1), ("shuffle_buffer", 0), ("num_parallel_calls", 0)],
+)  # fmt: skip
+def test_settings_are_checked(config, setting, value):
+    with pytest.raises(ValueError, match=f"`{setting}` must .* Received: {setting}={value!r}"):
+        dataclasses.replace(config, **{setting: value})
+
+
+def test_the_number_of_predictions(config):
+    of = {
+        (length, limit): dataclasses.replace(
+            config, max_seq_length=length, max_predictions_per_seq=limit
+        ).predictions_per_seq
+        for length, limit in ((128, None), (512, None), (4, None), (128, 10), (12, 20))
+    }
+    assert list(of.values()) == [19, 77, 1, 10, 10]

@@ -1,0 +1,221 @@
+import dataclasses
+import hashlib
+import json
+import resource
+import shutil
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from rembert_tf.pipelines import record_builder
+from rembert_tf.pipelines.config import RecordsConfig
+from rembert_tf.pipelines.manifest import Manifest
+from rembert_tf.pipelines.record_builder import build_records, collect_documents, split_documents
+
+
+@pytest.fixture
+def config(text_folder, vocabulary_file, tmp_path):
+    return RecordsConfig(
+        input_dir=str(text_folder),
+        tokenizer=str(vocabulary_file),
+        output_dir=str(tmp_path / "records"),
+        heldout_fraction=0.1,
+        tokens_per_shard=300,
+        languages=("el", "en"),
+    )
+
+
+def contents(folder):
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file()
+    }
+
+
+def sentences_of(folder, shards):
+    """Ids of each document, cut into sentences, as plain TensorFlow reads them."""
+    found = []
+    for shard in shards:
+        for record in tf.data.TFRecordDataset(str(folder / shard.file)).as_numpy_iterator():
+            feature = tf.train.Example.FromString(record).features.feature
+            ids = list(feature["input_ids"].int64_list.value)
+            lengths = list(feature["sentence_lengths"].int64_list.value)
+            ends = np.cumsum(lengths)
+            found.append([ids[end - n : end] for end, n in zip(ends, lengths, strict=True)])
+    return found
+
+
+def test_records_hold_the_text(records_folder, small_world, tokenizer):
+    manifest = Manifest.read(records_folder)
+    assert sorted(small_world.SENTENCES) == list(manifest.languages)
+    for language, built in manifest.languages.items():
+        made = small_world.documents(language, 90 if language == "en" else 30)
+        ids = [[part.tolist() for part in tokenizer.encode(document)] for document in made]
+        folder = records_folder / language
+        train = sentences_of(folder, built.train.shards)
+        heldout = sentences_of(folder, built.heldout.shards)
+        assert heldout == ids[1::10]  # the second document and every tenth after it
+        assert train == [document for number, document in enumerate(ids) if number % 10 != 1]
+        assert built.train.documents == len(train)
+        assert built.train.sentences == sum(map(len, train))
+        pieces = [piece for document in train for sentence in document for piece in sentence]
+        assert built.train.tokens == len(pieces)
+        counts = manifest.unigram_counts(language)
+        np.testing.assert_array_equal(counts, np.bincount(pieces, minlength=tokenizer.vocab_size))
+        lines = len(small_world.text(made).splitlines())
+        kept = sum(map(len, made))
+        assert built.lines == {
+            "read": lines,
+            "kept": kept,
+            "dropped": {"blank": lines - kept, "without_pieces": 0},
+        }
+        assert json.loads((folder / "language.json").read_text()) == json.loads(
+            json.dumps(built.to_json())
+        )
+
+
+def test_the_manifest_names_sizes_and_checksums(records_folder, tokenizer, vocabulary_file):
+    manifest = Manifest.read(records_folder)
+    assert manifest.vocabulary_sha256 == tokenizer.fingerprint
+    assert manifest.tool.startswith("rembert_tf ")
+    assert (records_folder / "sentencepiece.model").read_bytes() == vocabulary_file.read_bytes()
+    files = set()
+    for language, built in manifest.languages.items():
+        for shard in (*built.train.shards, *built.heldout.shards):
+            content = (records_folder / language / shard.file).read_bytes()
+            assert shard.bytes == len(content)
+            assert shard.sha256 == hashlib.sha256(content).hexdigest()
+            files.add(records_folder / language / shard.file)
+    assert files == set(records_folder.rglob("*.tfrecord"))
+    assert len(manifest.languages["en"].train.shards) > 3
+
+
+def test_documents_are_collected_and_long_ones_split():
+    a, b, c, long = (np.arange(n) for n in (3, 4, 5, 20))
+    stream = [None, a, b, None, None, c, a, b, long, a, None]
+    lengths = [[len(s) for s in d] for d in collect_documents(iter(stream), max_tokens=8)]
+    assert lengths == [[3, 4], [5, 3], [4], [20], [3]]
+    assert list(collect_documents(iter([None, None]), 8)) == []
+
+
+def documents(count, sentences=1):
+    return [[np.array([number])] * sentences for number in range(count)]
+
+
+def held_out(made, fraction):
+    return [int(d[0][0]) for split, d in split_documents(made, fraction) if split == "heldout"]
+
+
+def test_every_kth_document_is_held_out():
+    assert held_out(documents(25), 0.1) == [1, 11, 21]
+    assert held_out(documents(2), 0.1) == [1]
+    assert held_out(documents(5), 0.5) == [1, 3]
+    assert held_out(documents(25), 0.0) == []
+    assert len(list(split_documents(documents(25), 0.01))) == 25
+
+
+def test_a_single_document_is_cut():
+    parts = [(split, len(d)) for split, d in split_documents(documents(1, sentences=30), 0.1)]
+    assert parts == [("train", 27), ("heldout", 3)]
+    parts = [(split, len(d)) for split, d in split_documents(documents(1, sentences=2), 0.01)]
+    assert parts == [("train", 1), ("heldout", 1)]
+    assert held_out(documents(1, sentences=1), 0.1) == []  # nothing to cut
+
+
+def test_a_second_run_builds_only_what_is_missing(config, monkeypatch, tmp_path):
+    first = build_records(config)
+    whole = contents(tmp_path / "records")
+    built = []
+    original = record_builder._build_language
+    monkeypatch.setattr(
+        record_builder,
+        "_build_language",
+        lambda folder, language, *rest: built.append(language) or original(folder, language, *rest),
+    )
+    assert build_records(config) == first
+    assert built == []
+    shutil.rmtree(tmp_path / "records" / "en")
+    assert build_records(config) == first
+    assert built == ["en"]
+    assert contents(tmp_path / "records") == whole
+
+
+def test_other_settings_are_refused_unless_told_to_overwrite(config, tmp_path):
+    build_records(config)
+    whole = contents(tmp_path / "records")
+    other = dataclasses.replace(config, heldout_fraction=0.2)
+    with pytest.raises(
+        ValueError,
+        match=r"built with heldout_fraction=0.1. Received: heldout_fraction=0.2.*--overwrite",
+    ):
+        build_records(other)
+    assert contents(tmp_path / "records") == whole  # untouched
+    rebuilt = build_records(dataclasses.replace(other, overwrite=True))
+    assert rebuilt.languages["en"].heldout.documents == 18
+    assert Manifest.read(tmp_path / "records") == rebuilt
+    rebuilt.check_sizes()
+
+
+def test_text_that_cannot_be_used_leaves_nothing_behind(config, tmp_path):
+    folder = tmp_path / "text"
+    folder.mkdir()
+    config = dataclasses.replace(config, input_dir=str(folder), languages=())
+    (folder / "en.txt").write_text("good line\n" * 3000)
+    for content, message in (
+        (b"ok\n" * 2500 + b"\xff\n", "sw.txt:2501: not UTF-8"),
+        (b"\n \n\xe2\x80\x8b\n", r"language 'sw' has no usable line \(of 3\)"),
+    ):
+        (folder / "sw.txt").write_bytes(content)
+        with pytest.raises(ValueError, match=message):
+            build_records(config)
+        names = {path.name for path in (tmp_path / "records").iterdir()}
+        assert names == {"en", "sentencepiece.model"}
+        with pytest.raises(FileNotFoundError, match="manifest.json"):
+            Manifest.read(tmp_path / "records")
+
+
+def test_lines_without_pieces_are_counted(config, tmp_path):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "en.txt").write_text(
+        "one line\n\u200b\n\nthe other line\n", encoding="utf-8"
+    )
+    config = dataclasses.replace(config, input_dir=str(tmp_path / "text"), languages=())
+    lines = build_records(config).languages["en"].lines
+    assert lines == {"read": 4, "kept": 2, "dropped": {"blank": 1, "without_pieces": 1}}
+
+
+def test_a_disk_that_takes_no_more_leaves_nothing_half_written(config, tmp_path):
+    """A limit on the size of files stands in for a full disk: the write itself fails, in TensorFlow."""
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "en.txt").write_text("The old man reads a book in the garden.\n" * 60_000)
+    config = dataclasses.replace(
+        config, input_dir=str(tmp_path / "text"), languages=(), tokens_per_shard=10**9
+    )
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+    try:
+        with pytest.raises(OSError, match=r"train-00000\.part"):
+            build_records(config)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert [path.name for path in (tmp_path / "records").iterdir()] == ["sentencepiece.model"]
+    build_records(config).check_sizes()  # there is room again
+
+
+def test_a_full_disk_is_called_so(tmp_path):
+    from rembert_tf.pipelines.records import _disk_errors
+
+    with pytest.raises(OSError, match="No space left on device: '.*shard'"):
+        with _disk_errors(tmp_path / "shard"), tf.io.TFRecordWriter("/dev/full") as writer:
+            writer.write(b"x" * 100_000)
+
+
+@pytest.mark.parametrize(
+    "setting, value",
+    [("heldout_fraction", 0.6), ("max_document_tokens", 0), ("tokens_per_shard", 0)],
+)
+def test_settings_are_checked(config, setting, value):
+    with pytest.raises(ValueError, match=f"`{setting}` must be .* Received: {setting}={value}"):
+        dataclasses.replace(config, **{setting: value})
