@@ -1,4 +1,4 @@
-"""Fine-tunes an encoder on a task of XTREME in one language (English), and keeps the best step by its dev score.
+r"""Fine-tunes an encoder on a task of XTREME in one language (English), and keeps the best step by its dev score.
 
 Inputs: XTREME's processed files (<data_dir>/udpos/train-en.tsv, dev-en.tsv, ...), and a model folder of
 rembert-pretrain (its output embedding is dropped), or --model_config and --tokenizer for a random encoder. Outputs in

@@ -17,6 +17,11 @@ class ClassificationHead(keras.layers.Layer):
         dropout_rate: Dropout rate before the dense layer.
         layer_number: Number of the dropout layer in its model.
         initializer_range: Standard deviation of fresh weights.
+
+    Example:
+        >>> head = ClassificationHead(num_labels=3, hidden_size=16)
+        >>> head(np.ones((2, 7, 16))).shape
+        TensorShape([2, 7, 3])
     """
 
     def __init__(

@@ -24,6 +24,11 @@ class Embeddings(keras.layers.Layer):
         dropout_rate: Dropout rate of the result.
         layer_norm_eps: Epsilon of the normalization.
         initializer_range: Standard deviation of fresh tables.
+
+    Example:
+        >>> embeddings = Embeddings(vocab_size=100, width=8)
+        >>> embeddings(np.array([[3, 14, 15]])).shape
+        TensorShape([1, 3, 8])
     """
 
     def __init__(

@@ -24,6 +24,11 @@ class MaskedLMHead(keras.layers.Layer):
             `head.output_embedding.tie_to` before `build`.
         layer_norm_eps: Epsilon of the normalization.
         initializer_range: Standard deviation of fresh weights.
+
+    Example:
+        >>> head = MaskedLMHead(vocab_size=100, hidden_size=16, output_embedding_size=24)
+        >>> head(np.ones((2, 7, 16)), masked_lm_positions=np.array([[1, 4], [2, 0]])).shape
+        TensorShape([2, 2, 100])
     """
 
     def __init__(

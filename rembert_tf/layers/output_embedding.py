@@ -41,8 +41,8 @@ class OutputEmbedding(keras.layers.Layer):
         >>> embeddings.build()
         >>> output = OutputEmbedding(vocab_size=100, width=8, tied=True)
         >>> output.tie_to(embeddings.word_embeddings)
-        >>> output(ops.ones((5, 8))).shape
-        (5, 100)
+        >>> output(np.ones((5, 8))).shape
+        TensorShape([5, 100])
     """
 
     def __init__(

@@ -23,6 +23,11 @@ class SelfAttention(keras.layers.Layer):
         dropout_rate: Dropout rate of the attention probabilities.
         layer_number: Number of the dropout layer in its model.
         initializer_range: Standard deviation of fresh weights.
+
+    Example:
+        >>> attention = SelfAttention(hidden_size=16, num_heads=2)
+        >>> attention(np.ones((1, 3, 16)), np.array([[True, True, False]])).shape
+        TensorShape([1, 3, 16])
     """
 
     def __init__(

@@ -23,6 +23,11 @@ class TransformerLayer(keras.layers.Layer):
         index: Place of this layer among the Transformer layers, from 0.
         layer_norm_eps: Epsilon of the normalizations.
         initializer_range: Standard deviation of fresh weights.
+
+    Example:
+        >>> layer = TransformerLayer(hidden_size=16, num_heads=2, intermediate_size=64)
+        >>> layer(np.ones((1, 3, 16)), np.array([[True, True, False]])).shape
+        TensorShape([1, 3, 16])
     """
 
     def __init__(

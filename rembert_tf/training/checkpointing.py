@@ -48,7 +48,7 @@ class TrainingCheckpoint:
         for prefix in prefixes:
             try:
                 self._checkpoint.restore(prefix).assert_existing_objects_matched()
-            except ValueError as error:
+            except (ValueError, AssertionError) as error:  # another shape; a variable more
                 raise ValueError(f"{prefix}: not a checkpoint of this model: {error}") from error
             except _DAMAGED as error:
                 logging.warning("%s is damaged (%s): taking the one before it", prefix,

@@ -173,6 +173,15 @@ class PredictionConfig:
         require(self.batch_size > 0, "`batch_size` must be positive", self, "batch_size")
 
 
+def check_sequence_length(max_seq_length: int, model_config) -> None:
+    """Raises `ValueError` if sequences may be longer than the model's table of positions."""
+    if max_seq_length > model_config.max_position_embeddings:
+        raise ValueError(
+            "`max_seq_length` must not exceed the model's max_position_embeddings "
+            f"{model_config.max_position_embeddings}. Received: max_seq_length={max_seq_length}"
+        )
+
+
 def require(condition: bool, rule: str, config, name: str) -> None:
     """Raises `ValueError` with the rule and the received value, unless `condition` holds."""
     if not condition:

@@ -20,6 +20,7 @@ from rembert_tf.training.config import (
     FinetuningConfig,
     OptimizerConfig,
     RunConfig,
+    check_sequence_length,
 )
 from rembert_tf.training.distribution import make_strategy
 from rembert_tf.training.optimizers import make_optimizer
@@ -61,11 +62,9 @@ def finetune(
     )
     dev_path = xtreme.find_split(task, data.data_dir, "dev", data.train_language)
     total_steps = data_lib.num_training_batches(train.num_rows, data.batch_size, finetuning.epochs)
-    folder = open_run_folder(
-        run.model_dir, run.resume, [run, finetuning, data, optimizer, distribution]
-    )
     with strategy.scope():
         model = _make_model(finetuning, task, tokenizer, distribution.dtype)
+        check_sequence_length(data.max_seq_length, model.config)
         if finetuning.freeze_encoder:
             model.encoder.trainable = False
         trainer = Trainer(model)
@@ -75,6 +74,9 @@ def finetune(
             weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
             jit_compile=distribution.jit_compile,
         )
+    folder = open_run_folder(
+        run.model_dir, run.resume, [run, finetuning, data, optimizer, distribution]
+    )
     checkpoint = TrainingCheckpoint(trainer, folder, run.keep_checkpoints)
     start = checkpoint.restore() if run.resume else 0
     selection = DevSelection(model, tokenizer, task, dev_path, data, folder, start)

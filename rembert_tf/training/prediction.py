@@ -14,7 +14,7 @@ from rembert_tf.pipelines import baselines, finetuning, xtreme
 from rembert_tf.pipelines.features import Features
 from rembert_tf.pipelines.readers import READERS
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
-from rembert_tf.training.config import PredictionConfig
+from rembert_tf.training.config import PredictionConfig, check_sequence_length
 
 MODEL_OF_KIND = {
     "tagging": RemBertForTokenClassification,
@@ -81,6 +81,7 @@ def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
 
 def _model(config: PredictionConfig, task: xtreme.Task):
     model, _ = load_pretrained(config.model, MODEL_OF_KIND[task.kind], strict=True)
+    check_sequence_length(config.max_seq_length, model.config)
     tokenizer = RemBertTokenizer.from_file(config.model)
     labels = model.config.id2label
     if set(labels) != set(task.labels):

@@ -22,6 +22,7 @@ from rembert_tf.training.config import (
     OptimizerConfig,
     PretrainingConfig,
     RunConfig,
+    check_sequence_length,
 )
 from rembert_tf.training.distribution import make_strategy
 from rembert_tf.training.optimizers import make_optimizer
@@ -39,7 +40,7 @@ def pretrain(
 ) -> RemBertForMaskedLM:
     """Pre-trains a masked LM and leaves it in `<model_dir>/model`.
 
-    Also written to `model_dir`: `settings.json`, `config.json`, `metrics.jsonl`, `checkpoints/`, `tensorboard/`,
+    Also written to `model_dir`: `flags.txt`, `config.json`, `metrics.jsonl`, `checkpoints/`, `tensorboard/`,
     `language_shares.json` (planned and observed), `loss.png`.
 
     Returns:
@@ -52,21 +53,17 @@ def pretrain(
     keras.utils.set_random_seed(data.seed)
     tokenizer = RemBertTokenizer.from_file(pretraining.tokenizer)
     config = config_for_tokenizer(load_config(pretraining.model_config), tokenizer)
-    if data.max_seq_length > config.max_position_embeddings:
-        raise ValueError(
-            f"`max_seq_length` must not exceed the model's max_position_embeddings "
-            f"{config.max_position_embeddings}. Received: max_seq_length={data.max_seq_length}"
-        )
+    check_sequence_length(data.max_seq_length, config)
     heldout = data_lib.make_evaluation_datasets(
         data, tokenizer, max_sequences=pretraining.evaluation_sequences
     )
+    with strategy.scope():
+        model = RemBertForMaskedLM(config, dtype=distribution.dtype)
+        trainer = masked_lm_trainer(model, optimizer, distribution, pretraining.steps)
     folder = open_run_folder(
         run.model_dir, run.resume, [run, pretraining, data, optimizer, distribution]
     )
     config.to_json_file(folder / "config.json")
-    with strategy.scope():
-        model = RemBertForMaskedLM(config, dtype=distribution.dtype)
-        trainer = masked_lm_trainer(model, optimizer, distribution, pretraining.steps)
     logging.info("%s: %s parameters", type(model).__name__, f"{model.count_params():,}")
     checkpoint = TrainingCheckpoint(trainer, folder, run.keep_checkpoints)
     start = checkpoint.restore() if run.resume else 0
@@ -83,8 +80,8 @@ def pretrain(
             verbose=0,
             callbacks=[
                 Progress(run.log_every, pretraining.steps, folder, evaluation.metrics),
-                save_checkpoint_every(run.checkpoint_every, checkpoint),
                 EverySteps(run.evaluate_every, lambda step, _: evaluation(step), at_end=True),
+                save_checkpoint_every(run.checkpoint_every, checkpoint),
             ],
         )
     write_language_shares(folder, data, tokenizer, int(trainer.batch_number.numpy()))

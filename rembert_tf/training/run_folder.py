@@ -31,12 +31,14 @@ def open_run_folder(model_dir: str | pathlib.Path, resume: bool, configs: list) 
         ValueError: the folder holds a run and `resume` is off; or a setting differs from the run's.
     """
     folder = pathlib.Path(model_dir)
-    settings = {
-        field.name: _flag_value(getattr(config, field.name))
+    values = {
+        field.name: getattr(config, field.name)
         for config in configs
         for field in dataclasses.fields(config)
         if field.name != "resume"
     }
+    # No line stands for None: a flagfile cannot say it.
+    settings = {name: _flag_value(value) for name, value in values.items() if value is not None}
     path = folder / "flags.txt"
     if path.exists() and not resume:
         raise ValueError(
@@ -64,7 +66,7 @@ def _read_flagfile(path: pathlib.Path) -> dict[str, str]:
 
 def _check_same(before: dict[str, str], now: dict[str, str], path: pathlib.Path) -> None:
     for name in sorted(set(before) | set(now)):
-        if name not in _FREE_ON_RESUME and before.get(name) != now.get(name):
+        if name not in _FREE_ON_RESUME and before.get(name, "None") != now.get(name, "None"):
             raise ValueError(
                 f"{path}: a resumed run keeps its settings; this one began with "
                 f"--{name}={before.get(name)}. Received: --{name}={now.get(name)}"
