@@ -88,6 +88,10 @@ class Manifest:
         vocabulary_sha256: Fingerprint of the vocabulary.
         vocab_size: `V`.
         languages: Records by language, in alphabetical order.
+
+    Example:
+        >>> Manifest.read(records_folder).select(["ru", "el"]).sentences()
+        {'el': 84, 'ru': 84}
     """
 
     folder: pathlib.Path

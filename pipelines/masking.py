@@ -45,6 +45,14 @@ class DynamicMasking:
         masking_rate: Share of the ordinary pieces to predict.
         max_predictions_per_seq: `P`.
         seed: Seed of all choices.
+
+    Example:
+        >>> masking = DynamicMasking(
+        ...     ordinary_ids=np.arange(5, 100), vocab_size=100, mask_id=4,
+        ...     masking_rate=0.5, max_predictions_per_seq=2, seed=0)
+        >>> masked = masking(tf.constant([[2, 50, 60, 3, 0]]), tf.constant([7], tf.int64))
+        >>> masked["masked_lm_weights"].numpy().tolist()
+        [[1.0, 0.0]]
     """
 
     ordinary_ids: np.ndarray

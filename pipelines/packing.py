@@ -23,6 +23,11 @@ class Packer:
         packing: "document" or "contiguous".
         max_seq_length: `T`.
         cls_id, sep_id, pad_id: Ids of the special pieces.
+
+    Example:
+        >>> packer = Packer(packing="document", max_seq_length=5, cls_id=2, sep_id=3, pad_id=0)
+        >>> packer.cut(tf.ragged.constant([[10, 11, 12, 13], [20]])).numpy().tolist()
+        [[2, 10, 11, 12, 3], [2, 13, 3, 0, 0], [2, 20, 3, 0, 0]]
     """
 
     packing: Packing

@@ -14,15 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from rembert_tf.pipelines import records, sampling
+from rembert_tf.pipelines import records, sampling, sequences
 from rembert_tf.pipelines.config import PretrainingDataConfig
 from rembert_tf.pipelines.manifest import Manifest
 from rembert_tf.pipelines.masking import DynamicMasking
 from rembert_tf.pipelines.packing import Packer
-from rembert_tf.pipelines.stateless_random import Stream, hash_uint32, permutation, word_of
+from rembert_tf.pipelines.stateless_random import Stream, hash_uint32, word_of
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
-_INFINITE = np.iinfo(np.int64).max
 _CHOICES_AT_ONCE = 1024
 _EVALUATION_SEED = 0
 
@@ -46,20 +45,22 @@ def make_pretraining_dataset(
 
     Raises:
         FileNotFoundError: There are no complete records.
-        ValueError: The records are damaged or belong to another vocabulary.
+        ValueError: A file has another size than the manifest says, or the records belong to another vocabulary. A
+            damaged record shows when it is read; `records.naming_damage` turns that into a ValueError too.
 
     Example:
-        ```python
-        config = PretrainingDataConfig(records_dir="records", batch_size=32, max_seq_length=128)
-        model.fit(make_pretraining_dataset(config, tokenizer), steps_per_epoch=1000)
-        ```
+        >>> config = PretrainingDataConfig(records_dir=records_folder, batch_size=8)
+        >>> dataset = make_pretraining_dataset(config, tokenizer)  # for model.fit(dataset, ...)
+        >>> features, labels, weights = next(iter(dataset))
+        >>> features["input_ids"].shape, labels.shape
+        (TensorShape([8, 128]), TensorShape([8, 19]))
     """
     manifest = open_records(config, tokenizer)
     planned = sampling.shares(manifest.sentences(), config.language_alpha)
     start_example = start_batch * config.batch_size
     drawn = sampling.counts(config.seed, start_example, planned)
     packer = _packer(config, tokenizer)
-    stream = _stream_function(config, packer)
+    stream = sequences.training_stream(packer, config.shuffle_buffer, config.seed)
     streams = []
     for language in planned:
         per_epoch = packer.count(manifest.document_lengths(language, "train"))
@@ -75,10 +76,10 @@ def make_pretraining_dataset(
         )
 
     choices = (
-        tf.data.Dataset.range(start_example, _INFINITE, _CHOICES_AT_ONCE).map(choose).unbatch()
+        tf.data.Dataset.range(start_example, tf.int64.max, _CHOICES_AT_ONCE).map(choose).unbatch()
     )
-    sequences = tf.data.Dataset.choose_from_datasets(streams, choices, stop_on_empty_dataset=True)
-    batches = sequences.batch(config.batch_size, drop_remainder=True).enumerate(start_batch)
+    chosen = tf.data.Dataset.choose_from_datasets(streams, choices, stop_on_empty_dataset=True)
+    batches = chosen.batch(config.batch_size, drop_remainder=True).enumerate(start_batch)
     to_batch = _batch_function(config, tokenizer, config.seed)
     masked = batches.map(
         lambda number, batch: to_batch(
@@ -112,7 +113,7 @@ def make_evaluation_datasets(
     """
     manifest = open_records(config, tokenizer)
     packer = _packer(config, tokenizer)
-    heldout = _heldout_function(config, packer)
+    heldout = sequences.heldout_batches(packer, config.batch_size)
     to_batch = _batch_function(config, tokenizer, _EVALUATION_SEED)
     datasets = {}
     for language in manifest.languages:
@@ -120,8 +121,9 @@ def make_evaluation_datasets(
         wanted = min(available, max_sequences)
         if wanted:
             shards = records.as_tensors(manifest.shards(language, "heldout"))
-            sequences = heldout(*shards, tf.constant([available, wanted], tf.int64))
-            batches = [to_batch(number, batch) for number, batch in enumerate(sequences)]
+            with records.naming_damage():
+                packed = heldout(*shards, tf.constant([available, wanted], tf.int64))
+            batches = [to_batch(number, batch) for number, batch in enumerate(packed)]
             stacked = tf.nest.map_structure(lambda *parts: tf.stack(parts), *batches)
             datasets[language] = _with_options(tf.data.Dataset.from_tensor_slices(stacked))
     return datasets
@@ -190,69 +192,6 @@ def _packer(config: PretrainingDataConfig, tokenizer: RemBertTokenizer) -> Packe
         sep_id=tokenizer.sep_id,
         pad_id=tokenizer.pad_id,
     )
-
-
-def _stream_function(config: PretrainingDataConfig, packer: Packer):
-    """Makes the function that all languages share: one language for ever, from a place on.
-
-    It is traced once: a hundred languages with functions of their own would take minutes to start.
-    """
-
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([], tf.int64),
-            tf.TensorSpec([None], tf.string),
-            tf.TensorSpec([None], tf.int64),
-            tf.TensorSpec([2], tf.int64),
-        ],
-        autograph=False,
-    )
-    def stream(language, paths, documents, place):
-        def epoch_of(epoch):
-            order = permutation(tf.size(paths), config.seed, Stream.SHARD_ORDER, language, epoch)
-            documents_read = records.read(paths, documents, order)
-            blocks = packer.pack(documents_read).rebatch(config.shuffle_buffer).enumerate()
-
-            def shuffle(number, block):
-                key = (config.seed, Stream.SEQUENCE_ORDER, language, epoch, number)
-                return tf.gather(block, permutation(tf.shape(block)[0], *key))
-
-            return blocks.map(shuffle)
-
-        epoch, sequence = tf.unstack(place)
-        return tf.data.Dataset.range(epoch, _INFINITE).flat_map(epoch_of).unbatch().skip(sequence)
-
-    return stream
-
-
-def _heldout_function(config: PretrainingDataConfig, packer: Packer):
-    """Makes the function that all languages share: held-out sequences, int32 [batches, B, T].
-
-    Of the available sequences, the wanted number is taken, evenly spread, and filled up to whole batches with
-    sequences that hold no piece.
-    """
-    empty = np.full([1, config.max_seq_length], packer.pad_id, np.int32)
-    empty[:, :2] = packer.cls_id, packer.sep_id
-
-    @tf.function(
-        input_signature=[
-            tf.TensorSpec([None], tf.string),
-            tf.TensorSpec([None], tf.int64),
-            tf.TensorSpec([2], tf.int64),
-        ],
-        autograph=False,
-    )
-    def heldout(paths, documents, numbers):
-        available, wanted = tf.unstack(numbers)
-        sequences = packer.pack(records.read(paths, documents)).unbatch()
-        # Sequence i is taken where i * wanted / available passes a whole number.
-        taken = sequences.enumerate().filter(lambda i, _: i * wanted % available < wanted)
-        rows = taken.map(lambda _, sequence: sequence).batch(wanted).get_single_element()
-        missing = tf.cast(-wanted % config.batch_size, tf.int32)
-        filled = tf.concat([rows, tf.tile(empty, [missing, 1])], axis=0)
-        return tf.reshape(filled, [-1, config.batch_size, config.max_seq_length])
-
-    return heldout
 
 
 def _batch_function(config: PretrainingDataConfig, tokenizer: RemBertTokenizer, seed: int):

@@ -9,6 +9,7 @@ import errno
 import hashlib
 import os
 import pathlib
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -16,6 +17,7 @@ import tensorflow as tf
 
 from rembert_tf.pipelines.manifest import Shard, Split, SplitRecords, lengths_file
 
+_DAMAGED = re.compile(r"\[(damaged record \d+ of [^\]]+)\]")
 _DOCUMENTS_AT_ONCE = 64
 _SHARDS_AT_ONCE = 4
 _DOCUMENTS_IN_TURN = 16
@@ -25,6 +27,12 @@ class SplitWriter:
     """Writes the documents of one split into shards of about equal size.
 
     The caller owns the folder and gives it its final name when everything in it is complete.
+
+    Example:
+        >>> writer = SplitWriter(empty_folder, "train", tokens_per_shard=1000)
+        >>> writer.write([np.array([5, 6, 7]), np.array([8])])  # one document, two sentences
+        >>> writer.close().shards[0].file
+        'train-00000-of-00001.tfrecord'
     """
 
     def __init__(self, folder: pathlib.Path, split: Split, tokens_per_shard: int):
@@ -124,8 +132,8 @@ def read(paths: tf.Tensor, documents: tf.Tensor, order: tf.Tensor | None = None)
             Without it, one after the other as they are.
 
     Returns:
-        Dataset of ragged int32 [documents, (pieces)]. Iterating fails with
-        `tf.errors.InvalidArgumentError`, which names file and record, where a record is damaged.
+        Dataset of ragged int32 [documents, (pieces)]. Where a record is damaged, iterating fails with
+        `tf.errors.InvalidArgumentError`, which names file and record; see `naming_damage`.
     """
     if order is None:
         files = tf.data.Dataset.from_tensor_slices((paths, documents)).flat_map(_read_file)
@@ -137,6 +145,20 @@ def read(paths: tf.Tensor, documents: tf.Tensor, order: tf.Tensor | None = None)
             _read_file, cycle_length=_SHARDS_AT_ONCE, block_length=_DOCUMENTS_IN_TURN
         )
     return files.batch(_DOCUMENTS_AT_ONCE).map(_parse)
+
+
+@contextlib.contextmanager
+def naming_damage() -> Iterator[None]:
+    """Turns the error of a damaged record into a ValueError of one line: "damaged record 17 of PATH".
+
+    Put it around whatever iterates over the records, a whole `fit` if need be.
+    """
+    try:
+        yield
+    except tf.errors.InvalidArgumentError as error:
+        if found := _DAMAGED.search(str(error)):
+            raise ValueError(found[1]) from error
+        raise
 
 
 def _read_file(path: tf.Tensor, documents: tf.Tensor) -> tf.data.Dataset:

@@ -36,7 +36,10 @@ def check_versions(tensorflow_version: str, tensorflow_text_version: str):
 
 
 check_versions(tf.__version__, metadata.version("tensorflow-text"))
-import tensorflow_text  # noqa: E402  (only after the check: a wrong version fails with an undefined symbol)
+# Only after the check: a wrong version fails with an undefined symbol.
+from tensorflow_text.python.ops.sentencepiece_tokenizer import (  # noqa: E402
+    gen_sentencepiece_tokenizer as sentencepiece_ops,
+)
 
 
 class RemBertTokenizer(tf.Module):
@@ -56,10 +59,11 @@ class RemBertTokenizer(tf.Module):
         ordinary_ids: All other ids. int32 [V - S], ascending.
 
     Example:
-        ```python
-        tokenizer = RemBertTokenizer.from_file("vocabulary")
-        tokenizer.tokenize(["Habari ya dunia", "Привет"])  # a tf.RaggedTensor with two rows
-        ```
+        >>> tokenizer = RemBertTokenizer.from_file(vocabulary_file)
+        >>> tokenizer.tokenize(["The old house", "Старый дом"]).shape
+        TensorShape([2, None])
+        >>> [len(ids) > 0 for ids in tokenizer.encode(["The old house", ""])]
+        [True, False]
     """
 
     def __init__(self, model: bytes):
@@ -94,9 +98,7 @@ class RemBertTokenizer(tf.Module):
         )
         self.special_ids = np.flatnonzero(no_text).astype(np.int32)
         self.ordinary_ids = np.flatnonzero(~no_text).astype(np.int32)
-        self._sentencepiece = tensorflow_text.SentencepieceTokenizer(
-            model=proto.SerializeToString()
-        )
+        self._model = _SharedModel(proto.SerializeToString())
 
     @classmethod
     def from_file(cls, path: str | os.PathLike) -> "RemBertTokenizer":
@@ -125,7 +127,17 @@ class RemBertTokenizer(tf.Module):
         Returns:
             Ragged int32 [B, (pieces)], without special pieces around.
         """
-        return self._sentencepiece.tokenize(strings)
+        values, splits = sentencepiece_ops.sentencepiece_tokenize_op(
+            self._model.resource_handle,
+            strings,
+            nbest_size=0,
+            alpha=1.0,
+            add_bos=False,
+            add_eos=False,
+            reverse=False,
+            out_type=tf.int32,
+        )
+        return tf.RaggedTensor.from_row_splits(values, splits, validate=False)
 
     def encode(self, texts: Sequence[str]) -> list[np.ndarray]:
         """Splits many strings into pieces; a batch of thousands is over ten times faster than single calls.
@@ -152,6 +164,24 @@ class RemBertTokenizer(tf.Module):
         folder = pathlib.Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         atomic_files.write_bytes(folder / MODEL_FILE, self.model_bytes)
+
+
+class _SharedModel(tf.saved_model.experimental.TrackableResource):
+    """A SentencePiece model in TensorFlow's memory, tracked by SavedModels.
+
+    `tensorflow_text.SentencepieceTokenizer` is not used, since its model belongs to a cached kernel and is gone after
+    `tf.random.set_seed` or `keras.utils.set_random_seed`, which clear that cache. A resource with a name stays, once
+    for each vocabulary, as long as the process.
+    """
+
+    def __init__(self, model: bytes):
+        super().__init__()
+        self._model = model
+        _ = self.resource_handle  # creates the resource
+
+    def _create_resource(self):
+        name = f"sentencepiece_{hashlib.sha256(self._model).hexdigest()}"
+        return sentencepiece_ops.sentencepiece_op(model=self._model, shared_name=name)
 
 
 def _parse(model: bytes) -> sentencepiece_model_pb2.ModelProto:

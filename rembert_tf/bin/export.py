@@ -8,8 +8,8 @@ Example:
   rembert-export --model=demo/udpos/model --output_dir=demo/served/udpos
 """
 
-from rembert_tf.flags import binary, dataclass_flags
 from rembert_tf.export_config import ExportConfig
+from rembert_tf.flags import binary, dataclass_flags
 
 
 def define_flags() -> None:

@@ -80,14 +80,12 @@ def excluded_variables(model: keras.Model, names: tuple[str, ...]) -> list[keras
     """Returns the trainable variables whose own name (`bias`, `gamma`, ...) is one of `names`.
 
     Raises:
-        ValueError: a name matches no variable.
+        ValueError: a name matches no variable of the model.
     """
-    variables = model.trainable_variables
-    unmatched = set(names) - {variable.name for variable in variables}
-    if unmatched:
+    present = {variable.name for variable in model.weights}  # frozen ones, too
+    if not present.issuperset(names):
         raise ValueError(
             "Each name in `exclude_from_weight_decay` must match a variable; the model has "
-            f"{sorted({variable.name for variable in variables})}. "
-            f"Received: exclude_from_weight_decay={list(names)}"
+            f"{sorted(present)}. Received: exclude_from_weight_decay={list(names)}"
         )
-    return [variable for variable in variables if variable.name in names]
+    return [variable for variable in model.trainable_variables if variable.name in names]

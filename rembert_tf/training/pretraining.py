@@ -12,7 +12,7 @@ from rembert_tf.checkpoints.folder import save_pretrained
 from rembert_tf.config import NAMED_SIZES, RemBertConfig
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.pipelines import pretraining as data_lib
-from rembert_tf.pipelines import sampling
+from rembert_tf.pipelines import records, sampling
 from rembert_tf.pipelines.config import PretrainingDataConfig
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.training.callbacks import EverySteps, Progress, save_checkpoint_every
@@ -73,17 +73,18 @@ def pretrain(
     if start < pretraining.steps:
         if start == 0:
             evaluation(0)
-        trainer.fit(
-            data_lib.make_pretraining_dataset(data, tokenizer, start_batch=start),
-            steps_per_epoch=pretraining.steps - start,
-            shuffle=False,
-            verbose=0,
-            callbacks=[
-                Progress(run.log_every, pretraining.steps, folder, evaluation.metrics),
-                EverySteps(run.evaluate_every, lambda step, _: evaluation(step), at_end=True),
-                save_checkpoint_every(run.checkpoint_every, checkpoint),
-            ],
-        )
+        with records.naming_damage():
+            trainer.fit(
+                data_lib.make_pretraining_dataset(data, tokenizer, start_batch=start),
+                steps_per_epoch=pretraining.steps - start,
+                shuffle=False,
+                verbose=0,
+                callbacks=[
+                    Progress(run.log_every, pretraining.steps, folder, evaluation.metrics),
+                    EverySteps(run.evaluate_every, lambda step, _: evaluation(step), at_end=True),
+                    save_checkpoint_every(run.checkpoint_every, checkpoint),
+                ],
+            )
     write_language_shares(folder, data, tokenizer, int(trainer.batch_number.numpy()))
     save_pretrained(model, folder / "model", tokenizer)
     plot_pretraining(folder)

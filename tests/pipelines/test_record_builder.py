@@ -10,8 +10,9 @@ import tensorflow as tf
 
 from rembert_tf.pipelines import record_builder
 from rembert_tf.pipelines.config import RecordsConfig
+from rembert_tf.pipelines.documents import collect_documents, split_documents
 from rembert_tf.pipelines.manifest import Manifest
-from rembert_tf.pipelines.record_builder import build_records, collect_documents, split_documents
+from rembert_tf.pipelines.record_builder import build_records
 
 
 @pytest.fixture

@@ -92,7 +92,9 @@ def padded(features, name, filling):
 
 
 def assert_rows(made, features, tokenizer):
-    np.testing.assert_array_equal(made["input_ids"], padded(features, "input_ids", tokenizer.pad_id))
+    np.testing.assert_array_equal(
+        made["input_ids"], padded(features, "input_ids", tokenizer.pad_id)
+    )
     np.testing.assert_array_equal(made["token_type_ids"], padded(features, "token_type_ids", 0))
     lengths = features.row_lengths
     np.testing.assert_array_equal(

@@ -113,6 +113,33 @@ def test_graphs_give_the_same_ids(tokenizer, small_world):
     assert tf.function(tokenizer.tokenize)(tf.constant(texts)).to_list() == eager.to_list()
 
 
+def test_a_new_global_seed_does_not_lose_the_model(train):
+    """It clears TensorFlow's kernels, and with them the model of tensorflow_text's own tokenizer."""
+    options = dict(unk_id=1, unk_piece="[UNK]", bos_id=-1, eos_id=-1, pad_id=0, pad_piece="[PAD]")
+    model = train(**options, control_symbols=["[CLS]", "[SEP]", "[MASK]"])
+    tokenizer = RemBertTokenizer(model)
+    in_graph = tf.function(tokenizer.tokenize)
+    expected = in_graph(tf.constant(["The old house"])).to_list()
+    tf.random.set_seed(1)
+    assert in_graph(tf.constant(["The old house"])).to_list() == expected
+    assert tokenizer.encode(["The old house"])[0].tolist() == expected[0]
+    del tokenizer  # a second tokenizer of the same vocabulary does not need the first
+    assert RemBertTokenizer(model).encode(["The old house"])[0].tolist() == expected[0]
+
+
+def test_a_saved_model_holds_the_vocabulary(tokenizer, tmp_path):  # cases G2 and G3
+    module = tf.Module()
+    module.tokenizer = tokenizer
+    module.serve = tf.function(
+        lambda texts: tokenizer.tokenize(texts).to_tensor(),
+        input_signature=[tf.TensorSpec([None], tf.string)],
+    )
+    tf.saved_model.save(module, tmp_path / "saved")
+    (tmp_path / "saved").rename(tmp_path / "moved")
+    served = tf.saved_model.load(tmp_path / "moved").serve(tf.constant(["The old house"]))
+    assert served.numpy().tolist() == [tokenizer.encode(["The old house"])[0].tolist()]
+
+
 def test_save_and_read_again(tokenizer, tmp_path):
     tokenizer.save(tmp_path / "copy")
     for path in (tmp_path / "copy", tmp_path / "copy" / "sentencepiece.model"):

@@ -1,0 +1,300 @@
+"""Fine-tuning runs in small, and predictions of whole files, on XTREME's layout."""
+
+import dataclasses
+import json
+import pathlib
+import random
+
+import keras
+import numpy as np
+import pytest
+import safetensors.numpy
+
+from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
+from rembert_tf.config import RemBertConfig
+from rembert_tf.evaluation.tagging import token_accuracy
+from rembert_tf.models.masked_lm import RemBertForMaskedLM
+from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
+from rembert_tf.models.token_classification import RemBertForTokenClassification
+from rembert_tf.pipelines import tagging
+from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
+from rembert_tf.pipelines.tokenization import RemBertTokenizer
+from rembert_tf.training import finetuning
+from rembert_tf.training.config import (
+    DistributionConfig,
+    FinetuningConfig,
+    OptimizerConfig,
+    PredictionConfig,
+    RunConfig,
+)
+from rembert_tf.training.finetuning import finetune
+from rembert_tf.training.prediction import LabelPredictor, predict_files
+from rembert_tf.training.run_folder import read_metrics
+
+# Words of one tag begin with the same piece, so that a few steps are enough.
+TAG_OF_WORD = {
+    "a": "DET", "and": "DET", "book": "NOUN", "bread": "NOUN", "brother": "NOUN",
+    "walk": "VERB", "writes": "VERB", ".": "PUNCT",
+}  # fmt: skip
+LONG = 60  # words: many more than the 32 positions of a row
+SHAPE = {
+    "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32,
+    "input_embedding_size": 8, "output_embedding_size": 24, "max_position_embeddings": 32,
+    "hidden_dropout_prob": 0.1, "initializer_range": 0.1,
+}  # fmt: skip
+ROWS, BATCH, EVERY = 100, 16, 10
+
+
+def sentences(count, seed):
+    chooser = random.Random(seed)
+    lengths = [chooser.randint(1, 8) for _ in range(count - 1)]
+    lengths.insert(count // 2, LONG)
+    return [chooser.choices(list(TAG_OF_WORD), k=length) for length in lengths]
+
+
+def tagged(rows):
+    return "\n".join("".join(f"{word}\t{TAG_OF_WORD[word]}\n" for word in row) for row in rows)
+
+
+def pairs(count, seed, labelled=True):
+    chooser = random.Random(seed)
+    lines = []
+    for _ in range(count):
+        label = chooser.choice(("entailment", "neutral", "contradiction"))
+        first = " ".join(chooser.choices(list(TAG_OF_WORD), k=chooser.randint(1, 30)))
+        lines.append(f"{first}\tthe man reads" + (f"\t{label}" if labelled else ""))
+    return lines
+
+
+@pytest.fixture(scope="module")
+def data_dir(tmp_path_factory):
+    """Both tasks; the test files of English cannot be opened as files at all."""
+    folder = tmp_path_factory.mktemp("xtreme")
+    files = {
+        "udpos/train-en": tagged(sentences(ROWS, 0)),
+        "udpos/dev-en": tagged(sentences(30, 1)),
+        "udpos/test-de": tagged(sentences(20, 2)),
+        "udpos/test-sw": "\n\n\n".join("\n".join(row) for row in sentences(20, 2)),  # no tags
+        "xnli/train-en": "\n".join(pairs(40, 3)),
+        "xnli/dev-en": "\n".join(pairs(20, 4)),
+        "xnli/test-de": "\n".join(pairs(20, 5)),
+        "xnli/test-sw": "\n".join(pairs(20, 5, labelled=False)[::-1]),
+    }
+    for name, text in files.items():
+        path = folder / f"{name}.tsv"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    for task in ("udpos", "xnli"):
+        (folder / task / "test-en.tsv").mkdir()
+    return folder
+
+
+@pytest.fixture(scope="module")
+def init_checkpoint(vocabulary_file, tmp_path_factory):
+    """A masked LM as pre-training leaves it, though a random one."""
+    keras.utils.set_random_seed(0)
+    tokenizer = RemBertTokenizer.from_file(vocabulary_file)
+    model = RemBertForMaskedLM(RemBertConfig(vocab_size=tokenizer.vocab_size, **SHAPE))
+    folder = tmp_path_factory.mktemp("pretrained") / "model"
+    save_pretrained(model, folder, tokenizer)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def settings(data_dir, init_checkpoint):
+    defaults = [
+        RunConfig(model_dir="", log_every=1, checkpoint_every=EVERY, evaluate_every=EVERY),
+        FinetuningConfig(init_checkpoint=str(init_checkpoint), epochs=6),
+        FinetuningDataConfig(task="udpos", data_dir=str(data_dir), max_seq_length=32,
+                             batch_size=BATCH),
+        OptimizerConfig(learning_rate=2e-2),
+        DistributionConfig(),
+    ]  # fmt: skip
+
+    def make(model_dir, **changes):
+        changes["model_dir"] = str(model_dir)
+        configs = []
+        for default in defaults:
+            names = {field.name for field in dataclasses.fields(default)} & changes.keys()
+            configs.append(dataclasses.replace(default, **{n: changes.pop(n) for n in names}))
+        assert not changes
+        return configs
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def tagger(settings, tmp_path_factory):
+    """The folder of a tagging run, and the accuracy that `finetune` returned."""
+    folder = tmp_path_factory.mktemp("runs") / "udpos"
+    return folder, finetune(*settings(folder))
+
+
+def weights(folder):
+    return safetensors.numpy.load_file(folder / "model" / "model.safetensors")
+
+
+def scores(folder):
+    return {line["step"]: line["score"] for line in read_metrics(folder) if line["kind"] == "dev"}
+
+
+def test_what_a_run_leaves_behind(tagger):
+    folder, best = tagger
+    assert {path.name for path in folder.iterdir()} == {
+        "flags.txt", "metrics.jsonl", "loss.png", "model", "checkpoints", "tensorboard"
+    }  # fmt: skip
+    assert best == max(scores(folder).values()) > 0.9
+    assert list(scores(folder))[:3] == [10, 20, 30]
+    train = [line for line in read_metrics(folder) if line["kind"] == "train"]
+    assert [line["step"] for line in train] == list(range(1, max(scores(folder)) + 1))
+    assert train[-1]["loss"] < 0.5 * train[0]["loss"]
+    config = RemBertConfig.from_json_file(folder / "model/config.json")
+    assert len(config.id2label) == 17 and config.hidden_dropout_prob == 0.1
+
+
+def test_the_published_model_has_the_accuracy_that_was_selected(tagger, data_dir):
+    folder, best = tagger
+    model, _ = load_pretrained(folder / "model", RemBertForTokenClassification, strict=True)
+    tokenizer = RemBertTokenizer.from_file(folder / "model")
+    examples = tagging.read_sentences(data_dir / "udpos/dev-en.tsv")
+    features = tagging.make_features(examples, tokenizer, model.config.id2label, 32)
+    predicted = tagging.predicted_tags(features, LabelPredictor(model, 7)(features))
+    assert token_accuracy([list(example.tags) for example in examples], predicted) == best
+
+
+def test_the_best_step_is_published_not_the_last(settings, tmp_path, monkeypatch):
+    given = iter([0.5, 0.9, 0.9, 0.3])
+    seen = []
+
+    def scripted(gold, predicted):
+        seen.append(predicted)
+        return next(given)
+
+    monkeypatch.setattr(finetuning, "token_accuracy", scripted)
+    published = []
+    save = finetuning.save_pretrained
+    monkeypatch.setattr(
+        finetuning, "save_pretrained", lambda *a: (save(*a), published.append(len(seen)))
+    )
+    assert finetune(*settings(tmp_path / "run", epochs=0.5, evaluate_every=1)) == 0.9
+    assert list(scores(tmp_path / "run").values()) == [0.5, 0.9, 0.9, 0.3]
+    assert published == [1, 2]  # 0.9 for the second time is not better
+
+
+def test_a_run_that_broke_off_is_resumed(tagger, settings, tmp_path, monkeypatch):
+    class PowerCut(Exception):
+        pass
+
+    def cut(gold, predicted, calls=[]):  # noqa: B006
+        calls.append(1)
+        if len(calls) == 3:
+            raise PowerCut
+        return token_accuracy(gold, predicted)
+
+    folder = tmp_path / "run"
+    with monkeypatch.context() as patch:
+        patch.setattr(finetuning, "token_accuracy", cut)
+        with pytest.raises(PowerCut):
+            finetune(*settings(folder))
+    assert max(scores(folder)) == 20
+    unbroken, best = tagger
+    assert finetune(*settings(folder, resume=True)) == best
+    assert scores(folder) == scores(unbroken)
+    losses = [
+        [line["loss"] for line in read_metrics(run) if line["kind"] == "train"]
+        for run in (folder, unbroken)
+    ]
+    assert losses[0] == losses[1]
+    for name, value in weights(unbroken).items():
+        np.testing.assert_array_equal(weights(folder)[name], value, err_msg=name)
+
+
+def test_a_frozen_encoder_stays_as_it_was(settings, init_checkpoint, tmp_path):
+    finetune(*settings(tmp_path / "run", freeze_encoder=True, epochs=0.5))
+    before = safetensors.numpy.load_file(init_checkpoint / "model.safetensors")
+    after = weights(tmp_path / "run")
+    encoder = [name for name in after if name.startswith("rembert.")]
+    assert len(encoder) > 10
+    for name in encoder:
+        np.testing.assert_array_equal(after[name], before[name], err_msg=name)
+    assert np.any(after["classifier.bias"])  # the head has moved
+
+
+def test_sequences_longer_than_the_model_are_refused(settings, tagger, data_dir, tmp_path):
+    with pytest.raises(ValueError, match="embeddings 32. Received: max_seq_length=33"):
+        finetune(*settings(tmp_path / "run", max_seq_length=33))
+    assert not (tmp_path / "run").exists()
+    with pytest.raises(ValueError, match="embeddings 32. Received: max_seq_length=128"):
+        predict_files(
+            PredictionConfig(task="udpos", data_dir=str(data_dir), output_dir=str(tmp_path),
+                             model=str(tagger[0] / "model"))
+        )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def predict(data_dir, tmp_path_factory):
+    def make(task, **settings):
+        output_dir = tmp_path_factory.mktemp("predictions")
+        settings = {"languages": ("de", "sw"), "max_seq_length": 32, "batch_size": 8} | settings
+        written = predict_files(
+            PredictionConfig(task=task, data_dir=str(data_dir), output_dir=str(output_dir),
+                             **settings)
+        )  # fmt: skip
+        assert written == [output_dir / task / f"test-{code}.tsv" for code in ("de", "sw")]
+        return [path.read_text(encoding="utf-8") for path in written]
+
+    return make
+
+
+def test_every_word_is_tagged_in_its_place(tagger, predict):
+    labelled, unlabelled = predict("udpos", model=str(tagger[0] / "model"))
+    assert labelled == unlabelled  # the same sentences, with and without tags
+    predicted = [block.split("\n") for block in labelled.removesuffix("\n").split("\n\n")]
+    rows = sentences(20, 2)
+    assert [len(tags) for tags in predicted] == [len(row) for row in rows]
+    gold = [[TAG_OF_WORD[word] for word in row] for row in rows]
+    assert token_accuracy(gold, predicted) > 0.9
+    (long,) = (number for number, row in enumerate(rows) if len(row) == LONG)
+    assert token_accuracy(gold[long : long + 1], predicted[long : long + 1]) > 0.8
+
+
+def test_pairs_from_a_random_encoder(settings, predict, vocabulary_file, tmp_path):
+    """A random encoder of a config.json; labels follow the order of the file."""
+    config = tmp_path / "config.json"
+    config.write_text(json.dumps(SHAPE))
+    source = {"init_checkpoint": "", "model_config": str(config), "tokenizer": str(vocabulary_file)}
+    best = finetune(*settings(tmp_path / "run", task="xnli", epochs=2, **source))
+    assert best == max(scores(tmp_path / "run").values())
+    model, _ = load_pretrained(tmp_path / "run/model", RemBertForSequenceClassification)
+    assert model.config.id2label == ("contradiction", "entailment", "neutral")
+    labelled, unlabelled = (
+        text.split() for text in predict("xnli", model=str(tmp_path / "run/model"))
+    )
+    assert len(labelled) == 20 and labelled == unlabelled[::-1]
+    assert set(labelled) <= set(model.config.id2label)
+
+
+def test_baselines(predict):
+    labelled, unlabelled = predict("udpos", baseline="most_frequent_tag_of_word")
+    gold = [TAG_OF_WORD[word] for row in sentences(20, 2) for word in row]
+    assert labelled == unlabelled and labelled.split() == gold
+    labels = {text for text in predict("xnli", baseline="majority_class")}
+    assert len(labels) == 1 and len(set(labels.pop().split())) == 1
+    with pytest.raises(ValueError, match="majority_class is for classification"):
+        predict("udpos", baseline="majority_class")
+
+
+def test_a_model_for_other_labels_is_refused(vocabulary_file, predict, tmp_path):
+    tokenizer = RemBertTokenizer.from_file(vocabulary_file)
+    config = RemBertConfig(vocab_size=tokenizer.vocab_size, **SHAPE, id2label=("NOUN", "VERB"))
+    save_pretrained(RemBertForTokenClassification(config), tmp_path / "model", tokenizer)
+    with pytest.raises(ValueError, match="fine-tuned for the labels NOUN, VERB; udpos has ADJ"):
+        predict("udpos", model=str(tmp_path / "model"))
+
+
+def test_files_and_folders_that_are_not_there(settings, tmp_path):
+    with pytest.raises(FileNotFoundError, match="train-en.tsv .*there is no folder"):
+        finetune(*settings(tmp_path / "run", data_dir=str(tmp_path)))
+    with pytest.raises(FileNotFoundError, match="no such vocabulary file"):
+        finetune(*settings(tmp_path / "run", init_checkpoint=str(pathlib.Path(tmp_path, "no"))))
+    assert not (tmp_path / "run").exists()

@@ -1,0 +1,316 @@
+"""Whole runs in small: pre-training, a kill and a resume, and what a run leaves behind."""
+
+import dataclasses
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import tensorflow as tf
+
+from rembert_tf.checkpoints.folder import load_pretrained
+from rembert_tf.config import RemBertConfig
+from rembert_tf.models.masked_lm import RemBertForMaskedLM
+from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
+from rembert_tf.pipelines.config import PretrainingDataConfig
+from rembert_tf.pipelines.pretraining import make_pretraining_dataset
+from rembert_tf.pipelines.tokenization import RemBertTokenizer
+from rembert_tf.training.checkpointing import TrainingCheckpoint
+from rembert_tf.training.config import (
+    DistributionConfig,
+    OptimizerConfig,
+    PretrainingConfig,
+    RunConfig,
+)
+from rembert_tf.training.pretraining import masked_lm_trainer, pretrain
+from rembert_tf.training.run_folder import open_run_folder, read_metrics
+
+LANGUAGES = ("en", "ru", "zh")
+STEPS, CHECKPOINT_EVERY, EVALUATE_EVERY = 60, 5, 20
+SHAPE = {
+    "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32,
+    "input_embedding_size": 8, "output_embedding_size": 24, "max_position_embeddings": 32,
+    "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1, "initializer_range": 0.1,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def settings(records_folder, vocabulary_file, tmp_path_factory):
+    """Makes the five configurations of a run from a folder and from what is different."""
+    model_config = tmp_path_factory.mktemp("config") / "config.json"
+    model_config.write_text(json.dumps(SHAPE))
+    defaults = [
+        RunConfig(model_dir="", log_every=1, checkpoint_every=CHECKPOINT_EVERY,
+                  evaluate_every=EVALUATE_EVERY),
+        PretrainingConfig(tokenizer=str(vocabulary_file), model_config=str(model_config),
+                          steps=STEPS, evaluation_sequences=8),
+        PretrainingDataConfig(records_dir=str(records_folder), batch_size=8, max_seq_length=24,
+                              shuffle_buffer=64, languages=LANGUAGES),
+        OptimizerConfig(learning_rate=2e-2),
+        DistributionConfig(),
+    ]  # fmt: skip
+
+    def make(model_dir, **changes):
+        changes["model_dir"] = str(model_dir)
+        configs = []
+        for default in defaults:
+            names = {field.name for field in dataclasses.fields(default)} & changes.keys()
+            configs.append(dataclasses.replace(default, **{n: changes.pop(n) for n in names}))
+        assert not changes
+        return configs
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def unbroken(settings, tmp_path_factory):
+    """The folder of a run that nothing interrupted."""
+    folder = tmp_path_factory.mktemp("runs") / "unbroken"
+    pretrain(*settings(folder))
+    return folder
+
+
+def weights(folder):
+    return safetensors.numpy.load_file(folder / "model" / "model.safetensors")
+
+
+def lines(folder, kind):
+    return {line["step"]: line for line in read_metrics(folder) if line["kind"] == kind}
+
+
+def losses(folder):
+    return {step: line["loss"] for step, line in lines(folder, "train").items()}
+
+
+def assert_same_run(folder, expected):
+    """The same weights bit for bit, the same losses, each step once."""
+    a, b = weights(folder), weights(expected)
+    assert a.keys() == b.keys()
+    for name, value in b.items():
+        np.testing.assert_array_equal(a[name], value, err_msg=name)
+    assert losses(folder) == losses(expected)
+    assert len(read_metrics(folder)) == len(read_metrics(expected))
+    for step, line in lines(expected, "heldout").items():
+        assert lines(folder, "heldout")[step] == line
+
+
+def test_what_a_run_leaves_behind(unbroken, settings, vocabulary_file):
+    assert {path.name for path in unbroken.iterdir()} == {
+        "flags.txt", "config.json", "metrics.jsonl", "language_shares.json", "loss.png", "model",
+        "checkpoints", "tensorboard",
+    }  # fmt: skip
+    flags = (unbroken / "flags.txt").read_text().splitlines()
+    assert "--learning_rate=0.02" in flags and "--languages=en,ru,zh" in flags
+    assert not [line for line in flags if line.endswith("=None")]
+    config = RemBertConfig.from_json_file(unbroken / "config.json")
+    assert config.vocab_size == RemBertTokenizer.from_file(vocabulary_file).vocab_size
+    assert config.hidden_size == 16
+    assert (unbroken / "loss.png").read_bytes().startswith(b"\x89PNG")
+    assert len(list((unbroken / "checkpoints").glob("*.index"))) == 2
+    assert (unbroken / "model/sentencepiece.model").read_bytes() == vocabulary_file.read_bytes()
+
+
+def test_planned_and_observed_language_shares(unbroken):
+    shares = json.loads((unbroken / "language_shares.json").read_text())["languages"]
+    assert set(shares) == set(LANGUAGES)
+    for kind in ("planned_share", "observed_share"):
+        assert sum(share[kind] for share in shares.values()) == pytest.approx(1)
+    for share in shares.values():  # 480 examples
+        assert share["observed_share"] == pytest.approx(share["planned_share"], abs=0.08)
+
+
+def test_progress_is_logged_at_every_step(unbroken):
+    train = lines(unbroken, "train")
+    assert sorted(train) == list(range(1, STEPS + 1))
+    for line in train.values():
+        assert line["tokens_per_second"] > 0 and line["peak_memory_mib"] > 100
+        assert line["gradient_norm"] > 0
+    rates = [train[step]["learning_rate"] for step in (1, 6, STEPS)]
+    assert rates[0] < rates[1] > rates[2]  # 6 of 60 steps are warm-up
+
+
+def test_heldout_text_is_learnt_and_compared_with_unigrams(unbroken):
+    heldout = lines(unbroken, "heldout")
+    assert sorted(heldout) == [0, 20, 40, 60]
+    assert heldout[60]["loss"] < heldout[0]["loss"] - 0.5
+    assert abs(heldout[0]["loss"] - np.log(300)) < 0.5  # a random model knows nothing
+    for line in heldout.values():
+        assert set(line["languages"]) == set(LANGUAGES)
+        for name in ("loss", "masked_lm_accuracy", "unigram_loss", "unigram_accuracy"):
+            by_language = [scores[name] for scores in line["languages"].values()]
+            assert line[name] == pytest.approx(np.mean(by_language))
+        assert 1 < line["unigram_loss"] < np.log(300)
+        assert line["unigram_loss"] == heldout[0]["unigram_loss"]
+        assert 0 < line["unigram_accuracy"] < 1
+
+
+def test_the_model_is_published_for_going_on_and_for_finetuning(unbroken):
+    model, report = load_pretrained(unbroken / "model", RemBertForMaskedLM, strict=True)
+    assert not report.skipped and model.config.hidden_dropout_prob == 0.1
+    classifier, report = load_pretrained(
+        unbroken / "model", RemBertForSequenceClassification, id2label=("A", "B")
+    )
+    assert [path.split("/")[0] for path, _ in report.newly_made if "pooler" not in path] == [
+        "classifier", "classifier",
+    ]  # fmt: skip
+    saved = weights(unbroken)["rembert.embeddings.word_embeddings.weight"]
+    np.testing.assert_array_equal(classifier.encoder.embeddings.word_embeddings, saved)
+
+
+# A kill
+
+
+def binary(*arguments):
+    command = [sys.executable, "-m", "rembert_tf.bin.pretrain", *arguments]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.slow
+def test_a_killed_run_ends_as_the_unbroken_one(unbroken, tmp_path):
+    """Two real processes, and a newest checkpoint that the crash has damaged, too."""
+    folder = tmp_path / "killed"
+    flags = [f"--flagfile={unbroken / 'flags.txt'}", f"--model_dir={folder}"]
+    process = binary(*flags)
+    wait_until(lambda: len(checkpoints(folder)) == 2, process)
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    before, newest = checkpoints(folder)[-2:]
+    assert newest <= max(losses(folder)) < STEPS and not (folder / "model").exists()
+
+    damage(folder, newest)
+    process = binary(f"--flagfile={folder / 'flags.txt'}", "--resume")
+    _, log = process.communicate(timeout=300)
+    assert process.returncode == 0, log
+    assert f"ckpt-{newest} is damaged" in log
+    assert f"resuming at step {before} from" in log
+    assert_same_run(folder, unbroken)
+
+
+def checkpoints(folder):
+    """The steps of the checkpoints that TensorFlow counts as written, in order."""
+    state = tf.train.get_checkpoint_state(str(folder / "checkpoints"))
+    paths = state.all_model_checkpoint_paths if state else []
+    return [int(path.rpartition("-")[2]) for path in paths]
+
+
+def wait_until(happened, process, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not happened():
+        assert process.poll() is None, process.communicate()[1]
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+
+
+# Resuming
+
+
+@pytest.fixture
+def copy(unbroken, tmp_path):
+    return pathlib.Path(shutil.copytree(unbroken, tmp_path / "copy"))
+
+
+def damage(folder, *steps):
+    for step in steps:
+        (path,) = (folder / "checkpoints").glob(f"ckpt-{step}.data*")
+        os.truncate(path, path.stat().st_size // 2)
+
+
+def test_a_finished_run_resumed_changes_nothing(copy, unbroken, settings):
+    pretrain(*settings(copy, resume=True))
+    assert_same_run(copy, unbroken)
+
+
+def test_checkpoints_that_are_all_damaged_are_one_error(copy, settings):
+    damage(copy, STEPS - CHECKPOINT_EVERY, STEPS)
+    with pytest.raises(ValueError, match="No checkpoint can be read. Received: .*ckpt-60"):
+        pretrain(*settings(copy, resume=True))
+
+
+def test_a_run_is_not_mixed_with_another(unbroken, settings):
+    before = (unbroken / "metrics.jsonl").read_bytes()
+    with pytest.raises(ValueError, match="holds a run already: add --resume"):
+        pretrain(*settings(unbroken))
+    for name, old, new in (
+        ("learning_rate", "0.02", 0.01),
+        ("batch_size", "8", 16),
+        ("seed", "0", 1),
+        ("max_predictions_per_seq", "None", 3),
+        ("languages", "en,ru,zh", ("en",)),
+    ):
+        written = ",".join(new) if isinstance(new, tuple) else new
+        message = f"flags.txt: .*began with --{name}={old}. Received: --{name}={written}"
+        with pytest.raises(ValueError, match=message):
+            open_run_folder(unbroken, True, settings(unbroken, **{name: new}))
+    assert (unbroken / "metrics.jsonl").read_bytes() == before
+
+
+def test_what_only_watches_may_change_on_resume(copy, settings):
+    open_run_folder(copy, True, settings(copy, log_every=7, keep_checkpoints=9))
+    assert "--log_every=7" in (copy / "flags.txt").read_text().splitlines()
+
+
+def test_a_start_that_fails_leaves_the_folder_free(settings, tmp_path):
+    with pytest.raises(ValueError, match="Received: warmup_steps=60, total_steps=60"):
+        pretrain(*settings(tmp_path / "run", warmup_steps=60))
+    with pytest.raises(ValueError, match="embeddings 32. Received: max_seq_length=33"):
+        pretrain(*settings(tmp_path / "run", max_seq_length=33))
+    assert not (tmp_path / "run").exists()
+
+
+def new_trainer(**changes):
+    config = RemBertConfig(**{**SHAPE, "vocab_size": 300, **changes})
+    model = RemBertForMaskedLM(config)
+    return masked_lm_trainer(model, OptimizerConfig(), DistributionConfig(), total_steps=10)
+
+
+def test_optimizer_and_counters_are_back_before_the_first_step(  # case E2
+    settings, vocabulary_file, tmp_path
+):
+    _, _, data, _, _ = settings(tmp_path)
+    trainer = new_trainer()
+    dataset = make_pretraining_dataset(data, RemBertTokenizer.from_file(vocabulary_file))
+    trainer.fit(dataset, steps_per_epoch=3, shuffle=False, verbose=0)
+    TrainingCheckpoint(trainer, tmp_path, keep=2).save()
+    restored = new_trainer()
+    assert TrainingCheckpoint(restored, tmp_path, keep=2).restore() == 3
+    assert int(restored.optimizer.iterations.numpy()) == 3
+    assert int(restored.tokens_seen.numpy()) == int(trainer.tokens_seen.numpy()) > 3 * 8
+    slots = 0
+    for old, new in zip(trainer.optimizer.variables, restored.optimizer.variables, strict=True):
+        assert old.path.split("/")[1:] == new.path.split("/")[1:]
+        np.testing.assert_array_equal(old.numpy(), new.numpy(), err_msg=old.path)
+        slots += bool(len(old.shape)) and bool(np.any(new.numpy()))
+    assert slots == 2 * len(trainer.model.trainable_variables)
+
+
+@pytest.mark.parametrize("changes", [{"output_embedding_size": 16}, {"num_hidden_layers": 2}])
+def test_a_checkpoint_of_another_model_is_refused(changes, tmp_path):
+    TrainingCheckpoint(new_trainer(), tmp_path, keep=2).save()
+    with pytest.raises(ValueError, match="ckpt-0: not a checkpoint of this model"):
+        TrainingCheckpoint(new_trainer(**changes), tmp_path, keep=2).restore()
+
+
+# Two devices
+
+
+def test_a_run_on_two_replicas_ends_with_the_weights_of_one(settings, tmp_path):
+    assert len(tf.config.list_logical_devices("CPU")) == 2
+    short = {"steps": 3, "warmup_steps": 1, "evaluation_sequences": 4, "languages": ("en", "zh")}
+    pretrain(*settings(tmp_path / "one", **short))
+    pretrain(*settings(tmp_path / "two", **short, distribution="mirrored", cpu_replicas=2))
+    one, two = weights(tmp_path / "one"), weights(tmp_path / "two")
+    for name, value in one.items():
+        np.testing.assert_allclose(two[name], value, rtol=0, atol=1e-5, err_msg=name)
+    np.testing.assert_allclose(
+        list(losses(tmp_path / "one").values()), list(losses(tmp_path / "two").values()), rtol=1e-5
+    )
+    for step, line in lines(tmp_path / "one", "heldout").items():
+        assert lines(tmp_path / "two", "heldout")[step]["loss"] == pytest.approx(line["loss"])
