@@ -14,7 +14,7 @@ PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint c
 help:
 	@echo "make demo     the whole path on the embedded sample, a few minutes (results in demo/)"
 	@echo "make test     the tests that need nothing but the package (test-fast: without the slow ones)"
-	@echo "make oracles  comparisons with Hugging Face transformers and Model Garden (installs both)"
+	@echo "make oracles  comparisons with Hugging Face transformers (installs it, with PyTorch)"
 	@echo "make lint     ruff;  make format: ruff format"
 
 demo: .venv/ready

@@ -17,8 +17,8 @@ def run(
 ) -> None:
     """Parses the command line, calls `main` and exits the process.
 
-    A wrong flag, path or file (`ValueError`, `OSError`, `flags.Error`) ends in one line on standard error
-    and exit status 1; `--verbosity=1` shows the stack trace too. Exit status 0 otherwise, or what `main`
+    A wrong flag, path, file or version (`flags.Error`, `ValueError`, `OSError`, `ImportError`) ends in one line on
+    standard error and exit status 1; `--verbosity=1` shows the stack trace too. Exit status 0 otherwise, or what `main`
     returns.
 
     Args:
@@ -43,7 +43,7 @@ def run(
         logging.use_absl_handler()
         _log_plainly()
         status = main()
-    except (flags.Error, ValueError, OSError) as error:
+    except (flags.Error, ValueError, OSError, ImportError) as error:
         if flags.FLAGS.is_parsed() and flags.FLAGS["verbosity"].value > 0:
             logging.exception("%s failed", program)
         message = " ".join(str(error).split()) or type(error).__name__

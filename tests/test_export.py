@@ -14,7 +14,6 @@ from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
 from rembert_tf.models.token_classification import RemBertForTokenClassification
 from rembert_tf.pipelines import classification, tagging
-from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.training.prediction import LabelPredictor
 
 LABELS = {"tagger": ("DET", "NOUN", "VERB", "X"), "classifier": ("no", "yes", "может")}
@@ -39,12 +38,6 @@ def models():
             shape.replace(id2label=LABELS["classifier"])
         ),
     }
-
-
-@pytest.fixture(scope="module")
-def tokenizer(models, vocabulary_file):
-    """The tests' tokenizer, made after the seed was set."""
-    return RemBertTokenizer.from_file(vocabulary_file)
 
 
 @pytest.fixture(scope="module")
