@@ -62,7 +62,7 @@ setup(
         "hf": HUGGING_FACE,
         "modelgarden": MODEL_GARDEN,
         "test": TEST,
-        "dev": [*TEST, "ruff>=0.17,<0.18", "build>=1.2"],
+        "dev": [*TEST, "ruff>=0.17,<0.18", "build>=1.2", "setuptools>=77"],
         "oracles": ORACLES,
         "benchmarks": [*ORACLES, *MODEL_GARDEN],
     },

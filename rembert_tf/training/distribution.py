@@ -1,5 +1,7 @@
 """From a configuration to a `tf.distribute.Strategy`."""
 
+import functools
+
 import tensorflow as tf
 
 from rembert_tf.training.config import DistributionConfig
@@ -16,14 +18,24 @@ def make_strategy(config: DistributionConfig) -> tf.distribute.Strategy:
     if config.distribution == "one_device":
         return tf.distribute.get_strategy()
     if config.cpu_replicas:
-        return tf.distribute.MirroredStrategy(_logical_cpus(config.cpu_replicas))
+        return _mirrored(tuple(_logical_cpus(config.cpu_replicas)))
     gpus = tf.config.list_logical_devices("GPU")
     if not gpus:
         raise ValueError(
             "`distribution` mirrored needs GPUs, or `cpu_replicas` to stand in for them. "
             f"Received: distribution={config.distribution}, cpu_replicas={config.cpu_replicas}"
         )
-    return tf.distribute.MirroredStrategy([gpu.name for gpu in gpus])
+    return _mirrored(tuple(gpu.name for gpu in gpus))
+
+
+@functools.cache
+def _mirrored(devices: tuple[str, ...]) -> tf.distribute.MirroredStrategy:
+    """Returns one strategy for each set of devices.
+
+    Two on the same devices number their collective operations alike, and the second run of a process ends in a
+    shape mismatch between them.
+    """
+    return tf.distribute.MirroredStrategy(devices)
 
 
 def _logical_cpus(count: int) -> list[str]:
