@@ -33,8 +33,19 @@ class TrainingCheckpoint:
         self._manager = tf.train.CheckpointManager(self._checkpoint, str(folder), keep)
 
     def save(self) -> str:
-        """Writes the state of the current step; returns the checkpoint's path prefix."""
-        return self._manager.save(checkpoint_number=int(self._trainer.batch_number.numpy()))
+        """Writes the state of the current step; returns the checkpoint's path prefix.
+
+        Raises:
+            OSError: the state cannot be written (a full disk, for example); the checkpoints before it are intact.
+        """
+        step = int(self._trainer.batch_number.numpy())
+        try:
+            return self._manager.save(checkpoint_number=step)
+        except tf.errors.OpError as error:
+            raise OSError(
+                f"{self._manager.directory}: the checkpoint of step {step} could not be written: "
+                f"{error.message}"
+            ) from error
 
     def restore(self) -> int:
         """Restores the newest checkpoint that is whole; returns its step, 0 if there is none.

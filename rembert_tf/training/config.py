@@ -87,6 +87,13 @@ class RunConfig:
         """Checks the values."""
         for name in ("log_every", "checkpoint_every", "evaluate_every", "keep_checkpoints"):
             require(getattr(self, name) > 0, f"`{name}` must be positive", self, name)
+        require(
+            self.evaluate_every % self.log_every == 0,
+            f"`evaluate_every` must be a multiple of `log_every` {self.log_every}: an evaluation starts the training "
+            "metrics anew",
+            self,
+            "evaluate_every",
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

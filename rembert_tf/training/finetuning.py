@@ -51,6 +51,11 @@ def finetune(
     strategy = make_strategy(distribution)
     keras.utils.set_random_seed(data.seed)
     task = xtreme.get_task(data.task)
+    if finetuning.init_checkpoint and not pathlib.Path(finetuning.init_checkpoint).is_dir():
+        raise FileNotFoundError(
+            "`init_checkpoint` must be a model folder. "
+            f"Received: init_checkpoint={finetuning.init_checkpoint!r}"
+        )
     tokenizer = RemBertTokenizer.from_file(finetuning.init_checkpoint or finetuning.tokenizer)
     train = load_features(
         task,

@@ -200,8 +200,11 @@ def test_the_learning_test_tied_and_untied():
     data = tf.data.Dataset.from_tensors((features, labels, np.ones((16, 2), "float32"))).repeat(300)
     for tied in (False, True):
         keras.utils.set_random_seed(0)
+        width = 16 if tied else 24
         model = RemBertForMaskedLM(
-            small_config(tie_word_embeddings=tied, output_embedding_size=8 if tied else 24)
+            small_config(
+                tie_word_embeddings=tied, input_embedding_size=16, output_embedding_size=width
+            )
         )
         trainer = masked_lm_trainer(
             model, OptimizerConfig(learning_rate=1e-2), DistributionConfig(), total_steps=300
