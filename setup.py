@@ -44,7 +44,7 @@ setup(
     package_dir=FOLDER_OF_PACKAGE,
     package_data={
         "rembert_tf.pipelines": ["sample/**/*"],
-        "rembert_tf.flags": ["recipes/*"],
+        "rembert_tf.flags": ["recipes/*.flags"],
     },
     install_requires=[
         "absl-py>=1.4",

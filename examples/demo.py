@@ -64,7 +64,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--output", default="demo", help="folder for all results; made anew")
     output = parser.parse_args().output
-    shutil.rmtree(CHECKOUT / output, ignore_errors=True)
+    remove_earlier_demo(CHECKOUT / output)
     started = time.perf_counter()
     for heading, commands in stages(output):
         print(f"\n{heading}", flush=True)
@@ -82,6 +82,14 @@ def main() -> None:
         if not (CHECKOUT / output / path).exists():
             sys.exit(f"the demo did not make {output}/{path}")
         print(f"  {output}/{path}")
+
+
+def remove_earlier_demo(folder: pathlib.Path) -> None:
+    """Removes what an earlier demo left; refuses a folder that holds anything else."""
+    if folder.exists() and any(folder.iterdir()):
+        if not (folder / "vocabulary" / "sentencepiece.model").is_file():
+            sys.exit(f"{folder} holds something else than a demo: choose another --output")
+        shutil.rmtree(folder)
 
 
 def stages(output: str) -> Iterator[tuple[str, list[list[str]]]]:

@@ -46,8 +46,10 @@ class FinetuningDataConfig:
             raise ValueError(
                 "`train_language` must be a language code. Received: train_language=''"
             )
-        least = {"max_train_examples": 0, "max_seq_length": 5, "batch_size": 1, "seed": 0}
+        least = {"max_train_examples": 0, "max_seq_length": 5, "batch_size": 1}
         for name, bound in least.items():
             value = getattr(self, name)
             if value < bound:
                 raise ValueError(f"`{name}` must be at least {bound}. Received: {name}={value}")
+        if not 0 <= self.seed < 2**63:
+            raise ValueError(f"`seed` must be between 0 and 2**63 - 1. Received: seed={self.seed}")

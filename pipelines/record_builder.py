@@ -11,12 +11,12 @@ import os
 import pathlib
 import shutil
 from collections.abc import Iterator, Sequence
-from importlib import metadata
 
 import numpy as np
 import tqdm
 from absl import logging
 
+from rembert_tf import __version__
 from rembert_tf.pipelines import atomic_files, manifest, text_files
 from rembert_tf.pipelines.config import RecordsConfig
 from rembert_tf.pipelines.documents import collect_documents, split_documents
@@ -24,6 +24,7 @@ from rembert_tf.pipelines.records import SplitWriter
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
 _LINES_AT_ONCE = 2048
+_OLD = ".old"
 
 
 def build_records(config: RecordsConfig) -> manifest.Manifest:
@@ -38,9 +39,11 @@ def build_records(config: RecordsConfig) -> manifest.Manifest:
     Raises:
         FileNotFoundError: Input folder or vocabulary are absent.
         OSError: The disk is full or cannot be written.
-        ValueError: The text is unusable (file and line are named), or the output folder holds records of other
-            settings and `overwrite` is off.
+        ValueError: The text is unusable (file and line are named), the output folder is the input folder or has
+            something else under the name of a language, or it holds records of other settings and `overwrite` is
+            off.
     """
+    _require_two_folders(config)
     inputs = text_files.find_inputs(config.input_dir, config.languages)
     tokenizer = RemBertTokenizer.from_file(config.tokenizer)
     folder = pathlib.Path(config.output_dir)
@@ -54,6 +57,8 @@ def build_records(config: RecordsConfig) -> manifest.Manifest:
     languages = {}
     for number, (language, files) in enumerate(inputs.items(), 1):
         place = f"{language} ({number} of {len(inputs)})"
+        for end in (atomic_files.INCOMPLETE, _OLD):  # what a killed run left
+            shutil.rmtree(folder / f".{language}{end}", ignore_errors=True)
         if language in complete:
             languages[language] = complete[language]
             logging.info("%s: complete already", place)
@@ -72,13 +77,22 @@ def build_records(config: RecordsConfig) -> manifest.Manifest:
         )
     result = manifest.Manifest(
         folder=folder,
-        tool=f"rembert_tf {_version()}",
+        tool=f"rembert_tf {__version__}",
         vocabulary_sha256=tokenizer.fingerprint,
         vocab_size=tokenizer.vocab_size,
         languages=languages,
     )
     result.write()
     return result
+
+
+def _require_two_folders(config: RecordsConfig):
+    """Keeps text in sub-folders, which have the names that the records would get, from being replaced."""
+    if pathlib.Path(config.input_dir).resolve() == pathlib.Path(config.output_dir).resolve():
+        raise ValueError(
+            "`output_dir` must be another folder than `input_dir`. Received: "
+            f"input_dir={config.input_dir!r}, output_dir={config.output_dir!r}"
+        )
 
 
 def _settings(
@@ -97,11 +111,16 @@ def _settings(
 def _complete(
     folder: pathlib.Path, settings: dict[str, dict], overwrite: bool
 ) -> dict[str, manifest.LanguageRecords]:
-    """Reads the languages that an earlier run completed with the same settings."""
+    """Reads the languages that an earlier run completed with the same settings; the others must be replaceable."""
     complete = {}
     for language, wanted in settings.items():
         path = folder / language / manifest.LANGUAGE_FILE
         if not path.is_file():
+            if os.path.lexists(path.parent):
+                raise ValueError(
+                    f"{path.parent} exists and holds no records, so it is not replaced. Received: "
+                    f"output_dir={str(folder)!r}"
+                )
             continue
         found = manifest.LanguageRecords.from_json(json.loads(path.read_text(encoding="utf-8")))
         differing = [name for name in wanted if found.settings.get(name) != wanted[name]]
@@ -124,18 +143,19 @@ def _build_language(
     config: RecordsConfig,
     settings: dict,
 ) -> manifest.LanguageRecords:
-    incomplete = folder / f".{language}{atomic_files.INCOMPLETE}"
-    shutil.rmtree(incomplete, ignore_errors=True)
+    final = folder / language
+    incomplete, old = (folder / f".{language}{end}" for end in (atomic_files.INCOMPLETE, _OLD))
     incomplete.mkdir()
     try:
         with atomic_files.naming(incomplete):
             built = _write_language(incomplete, language, files, tokenizer, config, settings)
-        if (folder / language).exists():
-            shutil.rmtree(folder / language)
-        os.rename(incomplete, folder / language)
+        if final.exists():
+            os.rename(final, old)  # never half deleted under its name, whenever a kill comes
+        os.rename(incomplete, final)
     except BaseException:
         shutil.rmtree(incomplete, ignore_errors=True)
         raise
+    shutil.rmtree(old, ignore_errors=True)
     return built
 
 
@@ -198,10 +218,3 @@ def _sentences(
             else:
                 lines["blank"] += 1
                 yield None
-
-
-def _version() -> str:
-    try:
-        return metadata.version("rembert_tf")
-    except metadata.PackageNotFoundError:
-        return "(not installed)"

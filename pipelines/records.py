@@ -52,9 +52,10 @@ class SplitWriter:
         """
         if self._file is None:
             self._shards.append((self._folder / f"{self._split}-{len(self._shards):05d}.part", 0))
-            self._file = tf.io.TFRecordWriter(str(self._shards[-1][0]))
         path, documents = self._shards[-1]
         with _disk_errors(path):
+            if self._file is None:
+                self._file = tf.io.TFRecordWriter(str(path))
             self._file.write(serialize(sentences))
         self._shards[-1] = (path, documents + 1)
         self._lengths.append(sum(map(len, sentences)))

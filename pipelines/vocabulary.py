@@ -38,7 +38,8 @@ def train_vocabulary(config: VocabularyConfig) -> pathlib.Path:
 
     Raises:
         FileNotFoundError: The input folder is absent.
-        ValueError: The text is unusable (file and line are named), or `vocab_size` does not fit it.
+        ValueError: The text is unusable (file and line are named), `vocab_size` does not fit it, or SentencePiece
+            gives up for another reason.
     """
     inputs = text_files.find_inputs(config.input_dir, config.languages)
     sentences, longest = {}, 0
@@ -129,7 +130,7 @@ def _train(sample: Iterator[str], longest: int, config: VocabularyConfig) -> byt
             bos_id=-1,
             eos_id=-1,
             control_symbols=controls,
-            max_sentence_length=longest + 1,  # longer ones would be left out without a word
+            max_sentence_length=max(10, longest + 1),  # longer ones would be left out without a word
             num_threads=_THREADS,
             minloglevel=2,
         )
@@ -138,7 +139,7 @@ def _train(sample: Iterator[str], longest: int, config: VocabularyConfig) -> byt
     return model.getvalue()
 
 
-def _explained(error: RuntimeError, vocab_size: int) -> Exception:
+def _explained(error: RuntimeError, vocab_size: int) -> ValueError:
     if found := _TOO_LARGE.search(str(error)):
         return ValueError(
             f"`vocab_size` is larger than the text allows; at most {found[1]} pieces. Received: vocab_size={vocab_size}"
@@ -148,4 +149,4 @@ def _explained(error: RuntimeError, vocab_size: int) -> Exception:
             f"`vocab_size` must be at least {found[1]}: the special pieces and the characters of the text; or lower "
             f"`character_coverage`. Received: vocab_size={vocab_size}"
         )
-    return error
+    return ValueError(f"SentencePiece: {error}")

@@ -185,7 +185,8 @@ class RemBertConfig:
     def to_json_file(self, path: str | os.PathLike) -> None:
         """Writes a `config.json` to a temporary name, then renames it."""
         path = os.fspath(path)
-        temporary = f"{path}.{os.getpid()}.tmp"
+        folder, name = os.path.split(path)
+        temporary = os.path.join(folder, f".{name}.incomplete")
         with open(temporary, "w", encoding="utf-8") as file:
             json.dump(self.to_dict(), file, indent=2, ensure_ascii=False)
             file.write("\n")
@@ -379,6 +380,28 @@ NAMED_SIZES: dict[str, NamedSize] = {
     ),
     "english-layers24": _size(
         "Table 13, 12 dropped", _base(128, 128, vocab_size=_ENGLISH, layers=24), 178, 89, 12
+    ),
+}
+
+
+# Sizes of our own: `tiny` for the demo, `small` for a first run on real text. The vocabulary size
+# is that of whatever tokenizer they are trained with.
+SMALL_SIZES: dict[str, RemBertConfig] = {
+    "tiny": RemBertConfig(
+        hidden_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=512,
+        input_embedding_size=64,
+        output_embedding_size=256,
+    ),
+    "small": RemBertConfig(
+        hidden_size=256,
+        num_hidden_layers=4,
+        num_attention_heads=4,
+        intermediate_size=1024,
+        input_embedding_size=128,
+        output_embedding_size=512,
     ),
 }
 

@@ -91,7 +91,7 @@ def export(
         if path.exists():
             raise ValueError(f"{path} exists already. Received: version={version}")
     with tempfile.TemporaryDirectory() as assets:
-        _write_assets(pathlib.Path(assets), model, tokenizer, max_seq_length)
+        _write_assets(pathlib.Path(assets), model, tokenizer, max_seq_length, version)
         ids = _ids_signature(model)
         names = ("config.json", "README.md")
         _save(_module(model, assets, names), {"serving_default": ids}, paths.ids)
@@ -117,8 +117,13 @@ def _save(module: tf.Module, signatures: dict, path: pathlib.Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.incomplete")
     shutil.rmtree(temporary, ignore_errors=True)
-    tf.saved_model.save(module, str(temporary), signatures=signatures)
-    os.replace(temporary, path)
+    try:
+        tf.saved_model.save(module, str(temporary), signatures=signatures)
+        os.replace(temporary, path)
+    except tf.errors.OpError as error:
+        raise OSError(f"{path}: could not be written: {error.message}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
     size = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
     logging.info("%s: %.1f MB, signatures %s", path, size / 1e6, ", ".join(signatures))
 
@@ -187,7 +192,9 @@ def _text_signature(model, tokenizer: RemBertTokenizer, max_seq_length: int):
     return serve_words if isinstance(model, RemBertForTokenClassification) else serve_pairs
 
 
-def _write_assets(folder: pathlib.Path, model, tokenizer, max_seq_length: int) -> None:
+def _write_assets(
+    folder: pathlib.Path, model, tokenizer, max_seq_length: int, version: int
+) -> None:
     model.config.to_json_file(folder / "config.json")
     tokenizer.save(folder)
     is_tagger = isinstance(model, RemBertForTokenClassification)
@@ -205,7 +212,7 @@ def _write_assets(folder: pathlib.Path, model, tokenizer, max_seq_length: int) -
 `ids/` needs TensorFlow alone; `text/` takes raw strings (at most {max_seq_length} pieces) and needs tensorflow_text:
 
     import tensorflow as tf, tensorflow_text
-    model = tf.saved_model.load("text/1")
+    model = tf.saved_model.load("text/{version}")
     model.signatures["serve_text"]({arguments})
 
 With TensorFlow Serving:

@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -90,6 +91,17 @@ def test_json_round_trip_with_labels(tmp_path):
     assert values["id2label"] == {"0": "NOUN", "1": "VERB", "2": "Ünï"}
     assert values["label2id"] == {"NOUN": 0, "VERB": 1, "Ünï": 2}
     assert values["model_type"] == "rembert"
+
+
+def test_a_killed_write_leaves_one_hidden_file_that_the_next_one_takes(tmp_path, monkeypatch):
+    path = tmp_path / "config.json"
+    with monkeypatch.context() as killed:
+        killed.setattr(os, "replace", lambda *args: None)
+        RemBertConfig().to_json_file(path)
+    assert [file.name for file in tmp_path.iterdir()] == [".config.json.incomplete"]
+    RemBertConfig(vocab_size=99).to_json_file(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["config.json"]
+    assert RemBertConfig.from_json_file(path).vocab_size == 99
 
 
 def test_labels_are_read_in_the_order_of_their_ids():

@@ -193,7 +193,7 @@ EXPECTED = {
     "unknown_label": TRAIN,
     "unknown_label_in_dev": TRAIN.replace("bad_train", "bad_dev").replace("train-en", "dev-en"),
     "other_shape": r"other_shape/model\.safetensors: wrong shapes: .* is \[16\], .* asks for \[32\]",
-    "no_model": r"nowhere: no such",
+    "no_model": r"`init_checkpoint` must be a model folder\. Received: .*nowhere",
     "no_start": r"Give either `init_checkpoint` or `model_config`",
     "unknown_task": r"`task` must be one of udpos, xnli\. Received: task='udpso'",
     "other_labels": r"tagger was fine-tuned for the labels A, B; udpos has ADJ",

@@ -7,7 +7,7 @@ language's own unigrams: a masked LM that does not beat them has learnt nothing 
 
 Example:
   rembert-pretrain --records_dir=demo/records --tokenizer=demo/vocabulary \
-      --model_config=flags/recipes/tiny.json --model_dir=demo/pretrained \
+      --model_config=tiny --model_dir=demo/pretrained \
       --steps=1000 --batch_size=32 --max_seq_length=64
 """
 

@@ -51,7 +51,8 @@ def save_pretrained(model, path, tokenizer=None) -> None:
     """Writes a model as a folder, under a temporary name first.
 
     A folder that an earlier call wrote is replaced; its vocabulary stays if no `tokenizer` is
-    given.
+    given. What a killed call left beside `path` (`.NAME.incomplete`, `.NAME.old`) is removed, or
+    taken back if `path` was just being replaced.
 
     Args:
         model: One of our models.
@@ -59,17 +60,20 @@ def save_pretrained(model, path, tokenizer=None) -> None:
         tokenizer: A `RemBertTokenizer`, whose vocabulary goes into the folder.
 
     Raises:
+        OSError: If the folder cannot be written; the old one then stays.
         ValueError: If `path` holds anything that this function does not write, or the tokenizer
             has more pieces than the model.
     """
-    path = os.path.abspath(os.fspath(path))
+    path = os.path.realpath(path)
+    parent, name = os.path.split(path)
+    temporary, old = (os.path.join(parent, f".{name}.{end}") for end in ("incomplete", "old"))
+    _tidy(path, temporary, old)
     _check_replaceable(path)
     if tokenizer is not None and tokenizer.vocab_size > model.config.vocab_size:
         raise ValueError(
             "`tokenizer` must not have more pieces than the model. Received: "
             f"vocab_size={tokenizer.vocab_size}, model vocab_size={model.config.vocab_size}"
         )
-    temporary, old = (f"{path}.{os.getpid()}.{suffix}" for suffix in ("tmp", "old"))
     hugging_face_class = type(model).__name__.replace("Encoder", "Model")
     os.makedirs(temporary)
     try:
@@ -85,12 +89,21 @@ def save_pretrained(model, path, tokenizer=None) -> None:
                 file.write(tokenizer.model_bytes)
         elif os.path.exists(os.path.join(path, VOCABULARY)):
             shutil.copy(os.path.join(path, VOCABULARY), temporary)
-        model_card.write_model_card(temporary, os.path.basename(path), model, hugging_face_class)
+        model_card.write_model_card(temporary, name, model, hugging_face_class)
         if os.path.exists(path):
             os.rename(path, old)
         os.rename(temporary, path)
+    except safetensors.SafetensorError as error:  # no OSError, even where the disk is full
+        raise OSError(f"{path}: could not be written: {error}") from error
     finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        _tidy(path, temporary, old)
+
+
+def _tidy(path, temporary, old):
+    """Removes what is left beside `path`, or takes the old folder back if the new one is not there."""
+    shutil.rmtree(temporary, ignore_errors=True)
+    if os.path.exists(old) and not os.path.lexists(path):
+        os.rename(old, path)
     shutil.rmtree(old, ignore_errors=True)
 
 

@@ -6,6 +6,7 @@ import os
 import keras
 
 from rembert_tf.checkpoints.folder import CONFIG, load_pretrained
+from rembert_tf.config import RemBertConfig
 from rembert_tf.models.encoder import RemBertEncoder
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
@@ -32,15 +33,18 @@ def load_saved_class(path: str | os.PathLike, dtype: str | None = None) -> keras
 
     Raises:
         FileNotFoundError: no such folder, or no `config.json` in it.
-        ValueError: `config.json` names no class, or one that is not ours; tensors are missing.
+        ValueError: `config.json` is damaged or names no class, or one that is not ours; tensors are
+            missing.
     """
     file = os.path.join(path, CONFIG)
     if not os.path.isfile(file):
         raise FileNotFoundError(f"`path` must be a model folder. Received: no file {file}")
+    RemBertConfig.from_json_file(file)  # says what is wrong with the file, if anything is
     with open(file, encoding="utf-8") as opened:
-        names = json.load(opened).get("architectures") or ["nothing"]
-    if names[0] not in CLASSES:
+        names = json.load(opened).get("architectures")
+    if not isinstance(names, list) or len(names) != 1 or names[0] not in list(CLASSES):
         raise ValueError(
-            f"{file}: `architectures` must name one of {', '.join(CLASSES)}. Received: {names[0]!r}"
+            f"{file}: `architectures` must name one of {', '.join(CLASSES)}. "
+            f"Received: architectures={names!r}"
         )
     return load_pretrained(path, CLASSES[names[0]], strict=True, dtype=dtype)[0]

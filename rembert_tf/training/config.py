@@ -115,6 +115,12 @@ class PretrainingConfig:
     def __post_init__(self):
         """Checks the values."""
         require(self.steps > 0, "`steps` must be positive", self, "steps")
+        require(
+            self.evaluation_sequences >= 0,
+            "`evaluation_sequences` must not be negative",
+            self,
+            "evaluation_sequences",
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -127,7 +133,9 @@ class FinetuningConfig:
     model_config: str = _field(
         "", "In place of `init_checkpoint`: a random encoder of this named size or config.json."
     )
-    tokenizer: str = _field("", "Vocabulary, where `init_checkpoint` is not given.")
+    tokenizer: str = _field(
+        "", "Vocabulary: a sentencepiece.model or its folder; default: that of `init_checkpoint`."
+    )
     epochs: float = _field(3.0, "Passes over the training data (3: Chung et al. 2021, Table 15).")
     freeze_encoder: bool = _field(False, "Train the new head only.")
 
@@ -141,8 +149,8 @@ class FinetuningConfig:
             "init_checkpoint",
         )
         require(
-            bool(self.init_checkpoint) != bool(self.tokenizer),
-            "`tokenizer` goes with `model_config`; a checkpoint brings its own",
+            not self.model_config or bool(self.tokenizer),
+            "`model_config` needs a `tokenizer`",
             self,
             "tokenizer",
         )

@@ -3,6 +3,7 @@
 import pathlib
 
 import keras
+import tensorflow as tf
 from absl import logging
 
 from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
@@ -49,17 +50,18 @@ def finetune(
         ValueError: settings that do not fit each other, the data, or the run that is resumed.
     """
     strategy = make_strategy(distribution)
-    keras.utils.set_random_seed(data.seed)
+    keras.utils.set_random_seed(data.seed % 2**32)  # NumPy takes no larger seed
     task = xtreme.get_task(data.task)
     if finetuning.init_checkpoint and not pathlib.Path(finetuning.init_checkpoint).is_dir():
         raise FileNotFoundError(
             "`init_checkpoint` must be a model folder. "
             f"Received: init_checkpoint={finetuning.init_checkpoint!r}"
         )
-    tokenizer = RemBertTokenizer.from_file(finetuning.init_checkpoint or finetuning.tokenizer)
+    tokenizer = RemBertTokenizer.from_file(finetuning.tokenizer or finetuning.init_checkpoint)
+    train_path = xtreme.find_split(task, data.data_dir, "train", data.train_language)
     train = load_features(
         task,
-        xtreme.find_split(task, data.data_dir, "train", data.train_language),
+        train_path,
         tokenizer,
         data.max_seq_length,
         max_examples=data.max_train_examples,
@@ -70,6 +72,11 @@ def finetune(
     with strategy.scope():
         model = _make_model(finetuning, task, tokenizer, distribution.dtype)
         check_sequence_length(data.max_seq_length, model.config)
+        if tokenizer.vocab_size > model.config.vocab_size:
+            raise ValueError(
+                f"`tokenizer` must not have more pieces than the model, {model.config.vocab_size}. "
+                f"Received: vocab_size={tokenizer.vocab_size}"
+            )
         if finetuning.freeze_encoder:
             model.encoder.trainable = False
         trainer = Trainer(model)
@@ -80,8 +87,12 @@ def finetune(
             jit_compile=distribution.jit_compile,
         )
     folder = open_run_folder(
-        run.model_dir, run.resume, [run, finetuning, data, optimizer, distribution]
+        run.model_dir,
+        run.resume,
+        [run, finetuning, data, optimizer, distribution],
+        [train_path, dev_path],
     )
+    model.config.to_json_file(folder / "config.json")
     checkpoint = TrainingCheckpoint(trainer, folder, run.keep_checkpoints)
     start = checkpoint.restore() if run.resume else 0
     selection = DevSelection(model, tokenizer, task, dev_path, data, folder, start)
@@ -128,8 +139,11 @@ class DevSelection:
         self._features = self._reader.make_features(
             self._examples, tokenizer, task.labels, data.max_seq_length
         )
+        if not self._features.sample_weights.any():
+            raise ValueError(f"{dev_path}: the dev file must have labels to select by.")
         self._predictor = LabelPredictor(model, data.batch_size)
         self._folder = folder
+        self._writer = tf.summary.create_file_writer(str(folder / "tensorboard" / "dev"))
 
     def __call__(self, step: int) -> None:
         """Evaluates the model at `step`."""
@@ -139,6 +153,9 @@ class DevSelection:
         else:
             value = accuracy([example.label for example in self._examples], predicted)
         self.metrics.write("dev", step, {"score": value})
+        with self._writer.as_default(step):
+            tf.summary.scalar("accuracy", value)
+        self._writer.flush()
         best = value > self.best
         logging.info("dev, step %d: accuracy %.2f %%%s", step, 100 * value,
                      ", the best so far" if best else "")  # fmt: skip

@@ -12,8 +12,10 @@ from rembert_tf.training.schedules import WarmupPolynomialDecay
 class AdamW(keras.optimizers.AdamW):
     """`keras.optimizers.AdamW` whose update is one fused in-place operation.
 
-    The numbers are Keras' own; the temporaries of the size of the variable are not made (on a vocabulary table they are
-    the peak of a step's memory). A row that does not occur in a batch still moves, by its momentum, for tied and untied
+    The numbers are Keras' own; Adam's temporaries of the size of the variable are not made (on a vocabulary table they
+    are the peak of a step's memory). Weight decay is Keras' and makes two.
+
+    A row that does not occur in a batch still moves, by its momentum, for tied and untied
     tables alike (Adam's definition, not a lazy variant).
 
     Example:

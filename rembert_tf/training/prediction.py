@@ -63,6 +63,11 @@ def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
     Raises:
         ValueError: the model was fine-tuned for other labels, or the baseline is for another kind of task.
     """
+    if pathlib.Path(config.output_dir).resolve() == pathlib.Path(config.data_dir).resolve():
+        raise ValueError(
+            "`output_dir` must not be `data_dir`: predictions have the names of the data files. "
+            f"Received: output_dir={config.output_dir!r}"
+        )
     task = xtreme.get_task(config.task)
     reader = READERS[task.kind]
     predict = _baseline(config, task) if config.baseline else _model(config, task)

@@ -9,11 +9,12 @@ import tensorflow as tf
 from absl import logging
 
 from rembert_tf.checkpoints.folder import save_pretrained
-from rembert_tf.config import NAMED_SIZES, RemBertConfig
+from rembert_tf.config import NAMED_SIZES, SMALL_SIZES, RemBertConfig
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.pipelines import pretraining as data_lib
 from rembert_tf.pipelines import records, sampling
 from rembert_tf.pipelines.config import PretrainingDataConfig
+from rembert_tf.pipelines.manifest import MANIFEST_FILE
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.training.callbacks import EverySteps, Progress, save_checkpoint_every
 from rembert_tf.training.checkpointing import TrainingCheckpoint
@@ -50,7 +51,7 @@ def pretrain(
         ValueError: settings that do not fit each other, the data, or the run that is resumed.
     """
     strategy = make_strategy(distribution)
-    keras.utils.set_random_seed(data.seed)
+    keras.utils.set_random_seed(data.seed % 2**32)  # NumPy takes no larger seed
     tokenizer = RemBertTokenizer.from_file(pretraining.tokenizer)
     config = config_for_tokenizer(load_config(pretraining.model_config), tokenizer)
     check_sequence_length(data.max_seq_length, config)
@@ -61,7 +62,10 @@ def pretrain(
         model = RemBertForMaskedLM(config, dtype=distribution.dtype)
         trainer = masked_lm_trainer(model, optimizer, distribution, pretraining.steps)
     folder = open_run_folder(
-        run.model_dir, run.resume, [run, pretraining, data, optimizer, distribution]
+        run.model_dir,
+        run.resume,
+        [run, pretraining, data, optimizer, distribution],
+        [pathlib.Path(data.records_dir) / MANIFEST_FILE],
     )
     config.to_json_file(folder / "config.json")
     logging.info("%s: %s parameters", type(model).__name__, f"{model.count_params():,}")
@@ -115,13 +119,15 @@ def load_config(name_or_path: str) -> RemBertConfig:
     Raises:
         ValueError: neither a name nor a file.
     """
+    if name_or_path in SMALL_SIZES:
+        return SMALL_SIZES[name_or_path]
     if name_or_path in NAMED_SIZES:
         return NAMED_SIZES[name_or_path].config
     path = pathlib.Path(name_or_path)
     path = path / "config.json" if path.is_dir() else path
     if not path.is_file():
         raise ValueError(
-            f"`model_config` must be a config.json or one of {', '.join(NAMED_SIZES)}. "
+            f"`model_config` must be a config.json or one of {', '.join([*SMALL_SIZES, *NAMED_SIZES])}. "
             f"Received: model_config={name_or_path!r}"
         )
     return RemBertConfig.from_json_file(path)
@@ -155,11 +161,15 @@ class HeldoutEvaluation:
         self.metrics = MetricsLog(folder, start_step)
         self._trainer = trainer
         self._datasets = datasets
+        if not datasets:
+            logging.warning("no held-out text: the run is not evaluated")
         self._unigrams = unigrams
         self._writer = tf.summary.create_file_writer(str(folder / "tensorboard" / "heldout"))
 
     def __call__(self, step: int) -> None:
         """Evaluates, logs and writes to `metrics.jsonl` and TensorBoard."""
+        if not self._datasets:
+            return
         results = {
             language: self._trainer.evaluate(dataset, verbose=0, return_dict=True)
             for language, dataset in self._datasets.items()
@@ -206,6 +216,10 @@ def write_language_shares(
         seed=data.seed,
         examples=steps * data.batch_size,
     )
+    with tf.summary.create_file_writer(str(folder / "tensorboard" / "train")).as_default(steps):
+        for language, share in report["languages"].items():
+            tf.summary.scalar(f"planned_share/{language}", share["planned_share"])
+            tf.summary.scalar(f"observed_share/{language}", share["observed_share"])
     shares = "  ".join(
         f"{language} {100 * share['planned_share']:.1f}/{100 * share['observed_share']:.1f}"
         for language, share in report["languages"].items()

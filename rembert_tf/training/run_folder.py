@@ -1,6 +1,7 @@
 """The folder of a run: its settings, its metrics, and the guard against mixing two runs."""
 
 import dataclasses
+import hashlib
 import json
 import pathlib
 from typing import Any
@@ -10,25 +11,30 @@ from rembert_tf.pipelines import atomic_files
 # Settings that may change when a run is resumed; every other one decides what the run computes.
 _FREE_ON_RESUME = (
     "model_dir", "log_every", "checkpoint_every", "evaluate_every", "keep_checkpoints",
-    "evaluation_sequences",
+    "evaluation_sequences", "distribution", "cpu_replicas", "num_parallel_calls",
 )  # fmt: skip
 
+_DATA = "# sha256 of the data"  # a comment for absl, a setting for us
 
-def open_run_folder(model_dir: str | pathlib.Path, resume: bool, configs: list) -> pathlib.Path:
+
+def open_run_folder(
+    model_dir: str | pathlib.Path, resume: bool, configs: list, data_files: list
+) -> pathlib.Path:
     """Makes `model_dir` for a new run, or checks that a resumed run has the settings it began with.
 
-    Writes `flags.txt`, an absl flagfile that repeats the run.
+    Writes `flags.txt`, an absl flagfile that repeats the run; a comment in it holds a checksum of the data.
 
     Args:
         model_dir: the run's folder.
         resume: whether the run goes on from its last checkpoint.
         configs: dataclasses that hold the run's settings.
+        data_files: files whose content decides what the run computes.
 
     Returns:
         The folder.
 
     Raises:
-        ValueError: the folder holds a run and `resume` is off; or a setting differs from the run's.
+        ValueError: the folder holds a run and `resume` is off; or a setting or the data differ from the run's.
     """
     folder = pathlib.Path(model_dir)
     values = {
@@ -39,6 +45,8 @@ def open_run_folder(model_dir: str | pathlib.Path, resume: bool, configs: list) 
     }
     # No line stands for None: a flagfile cannot say it.
     settings = {name: _flag_value(value) for name, value in values.items() if value is not None}
+    digest = hashlib.sha256(b"".join(pathlib.Path(file).read_bytes() for file in data_files))
+    settings[_DATA] = digest.hexdigest()
     path = folder / "flags.txt"
     if path.exists() and not resume:
         raise ValueError(
@@ -48,7 +56,10 @@ def open_run_folder(model_dir: str | pathlib.Path, resume: bool, configs: list) 
     if path.exists():
         _check_same(_read_flagfile(path), settings, path)
     folder.mkdir(parents=True, exist_ok=True)
-    lines = "".join(f"--{name}={value}\n" for name, value in settings.items())
+    lines = "".join(
+        f"{name}={value}\n" if name == _DATA else f"--{name}={value}\n"
+        for name, value in settings.items()
+    )
     atomic_files.write_bytes(path, lines.encode())
     return folder
 
@@ -68,8 +79,8 @@ def _check_same(before: dict[str, str], now: dict[str, str], path: pathlib.Path)
     for name in sorted(set(before) | set(now)):
         if name not in _FREE_ON_RESUME and before.get(name, "None") != now.get(name, "None"):
             raise ValueError(
-                f"{path}: a resumed run keeps its settings; this one began with "
-                f"--{name}={before.get(name)}. Received: --{name}={now.get(name)}"
+                f"{path}: a resumed run keeps its settings and its data; this one began with "
+                f"{name}={before.get(name)}. Received: {name}={now.get(name)}"
             )
 
 
@@ -82,6 +93,7 @@ class MetricsLog:
     def __init__(self, folder: pathlib.Path, start_step: int):
         self._path = folder / "metrics.jsonl"
         kept = [line for line in read_metrics(folder) if line["step"] <= start_step]
+        kept = kept if start_step else []  # a run without a checkpoint begins again
         lines = [json.dumps(line, ensure_ascii=False) + "\n" for line in kept]
         atomic_files.write_bytes(self._path, "".join(lines).encode())
 

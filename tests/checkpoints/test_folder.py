@@ -1,6 +1,8 @@
 import functools
 import hashlib
 import json
+import os
+import resource
 import shutil
 import types
 
@@ -246,6 +248,64 @@ def test_a_failed_save_leaves_the_old_folder(folder, config, monkeypatch):
         save_pretrained(RemBertEncoder(config), folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("renames", [0, 1])
+def test_a_save_that_fails_while_renaming_leaves_the_old_folder(
+    folder, config, monkeypatch, renames
+):
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    done, rename = [], os.rename
+
+    def fail_once(*names):
+        done.append(names)
+        if len(done) == renames + 1:
+            raise OSError("Input/output error")
+        rename(*names)
+
+    monkeypatch.setattr(os, "rename", fail_once)
+    with pytest.raises(OSError, match="Input/output error"):
+        save_pretrained(RemBertEncoder(config), folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert [path.name for path in folder.parent.iterdir()] == ["model"]
+
+
+@pytest.mark.parametrize("between_the_renames", [True, False])
+def test_the_next_save_clears_up_after_a_kill(folder, config, between_the_renames):
+    parent = folder.parent
+    shutil.copytree(folder, parent / ".model.incomplete")
+    if between_the_renames:
+        folder.rename(parent / ".model.old")
+        with pytest.raises(FileNotFoundError):
+            load_pretrained(folder)
+    else:
+        (parent / ".model.old").mkdir()
+        (parent / ".model.old" / "sentencepiece.model").write_bytes(b"older")
+    model = RemBertEncoder(config)
+    save_pretrained(model, folder)
+    _assert_same_weights(RemBertEncoder.from_pretrained(folder), model)
+    assert (folder / "sentencepiece.model").read_bytes() == b"a vocabulary"
+    assert [path.name for path in parent.iterdir()] == ["model"]
+
+
+def test_a_link_to_a_folder_stays_one(folder, config, tmp_path):
+    (tmp_path / "best").symlink_to("model")
+    for _ in range(2):
+        save_pretrained(RemBertEncoder(config), tmp_path / "best")
+    assert (tmp_path / "best").is_symlink()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["best", "model"]
+
+
+def test_a_disk_that_takes_no_more_is_an_os_error(config, tmp_path):
+    """A limit on the size of files stands in for it; safetensors has an error class of its own."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(OSError, match="model: could not be written: .*File too large"):
+            save_pretrained(RemBertEncoder(config), tmp_path / "model")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_saving_refuses_to_replace_what_it_did_not_write(folder, config, tmp_path):

@@ -252,7 +252,8 @@ def test_real_files_through_batches_and_back(tokenizer):
         ({"batch_size": 0}, "`batch_size` must be at least 1. Received: batch_size=0"),
         ({"max_seq_length": 4}, "`max_seq_length` must be at least 5. Received: max_seq_length=4"),
         ({"max_train_examples": -1}, "`max_train_examples` must be at least 0"),
-        ({"seed": -1}, "`seed` must be at least 0"),
+        ({"seed": -1}, r"`seed` must be between 0 and 2\*\*63 - 1. Received: seed=-1"),
+        ({"seed": 2**63}, r"`seed` must be between 0 and 2\*\*63 - 1. Received: seed=9223"),
         ({"train_language": ""}, "`train_language` must be a language"),
     ],
 )

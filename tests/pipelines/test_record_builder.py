@@ -3,11 +3,13 @@ import hashlib
 import json
 import resource
 import shutil
+from importlib import metadata
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
+from rembert_tf import __version__
 from rembert_tf.pipelines import record_builder
 from rembert_tf.pipelines.config import RecordsConfig
 from rembert_tf.pipelines.documents import collect_documents, split_documents
@@ -157,6 +159,54 @@ def test_other_settings_are_refused_unless_told_to_overwrite(config, tmp_path):
     assert rebuilt.languages["en"].heldout.documents == 18
     assert Manifest.read(tmp_path / "records") == rebuilt
     rebuilt.check_sizes()
+
+
+@pytest.mark.parametrize("output", ["text", "link", "text/../text"])
+def test_records_never_take_the_place_of_their_text(config, tmp_path, output):
+    text = tmp_path / "text" / "en" / "part.txt"
+    text.parent.mkdir(parents=True)
+    text.write_text("We eat bread.\nHe reads.\n")
+    (tmp_path / "link").symlink_to("text")
+    config = dataclasses.replace(
+        config,
+        input_dir=str(tmp_path / "text"),
+        output_dir=str(tmp_path / output),
+        languages=(),
+        overwrite=True,
+    )
+    with pytest.raises(ValueError, match="`output_dir` must be another folder than `input_dir`"):
+        build_records(config)
+    assert contents(tmp_path / "text") == {"en/part.txt": b"We eat bread.\nHe reads.\n"}
+
+
+@pytest.mark.parametrize("foreign", ["en/notes.txt", "en"], ids=["folder", "file"])
+def test_what_is_no_record_is_never_replaced(config, tmp_path, foreign):
+    file = tmp_path / "records" / foreign
+    file.parent.mkdir(parents=True)
+    file.write_text("mine")
+    message = r"en exists and holds no records, so it is not replaced\. Received: output_dir='.*rec"
+    with pytest.raises(ValueError, match=message):
+        build_records(dataclasses.replace(config, overwrite=True))
+    assert contents(tmp_path / "records") == {foreign: b"mine"}
+
+
+def test_a_kill_while_records_are_replaced_leaves_nothing_that_stays(config, tmp_path):
+    config = dataclasses.replace(config, languages=("el",))
+    build_records(config)
+    whole = contents(tmp_path / "records")
+    # Between the two renames, while the old records are deleted, and in the middle of a language.
+    for language, kept in ((".el.old", False), (".el.old", True), (".el.incomplete", True)):
+        source, target = tmp_path / "records" / "el", tmp_path / "records" / language
+        shutil.copytree(source, target) if kept else source.rename(target)
+        build_records(config)
+        assert contents(tmp_path / "records") == whole
+
+
+def test_the_version_is_that_of_the_code(config, monkeypatch):
+    """The metadata of an install may be those of another checkout."""
+    monkeypatch.setattr(metadata, "version", lambda name: "another")
+    built = build_records(dataclasses.replace(config, languages=("el",)))
+    assert built.tool == f"rembert_tf {__version__}"
 
 
 def test_text_that_cannot_be_used_leaves_nothing_behind(config, tmp_path):

@@ -64,6 +64,12 @@ def test_a_record_keeps_the_lengths_of_its_sentences():
     assert records.serialize(document) == records.serialize(document)
 
 
+def test_a_file_that_cannot_be_opened_is_an_os_error_with_its_name(tmp_path):
+    writer = records.SplitWriter(tmp_path / "nowhere", "train", tokens_per_shard=60)
+    with pytest.raises(OSError, match=r"nowhere/train-00000\.part"):
+        writer.write(*documents(1))
+
+
 def flip(content):
     return content[:-10] + bytes([content[-10] ^ 1]) + content[-9:]
 

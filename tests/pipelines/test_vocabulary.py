@@ -73,6 +73,13 @@ def test_text_that_cannot_be_used_is_refused(learn, tmp_path):
         learn(input_dir=str(tmp_path / "in"))
 
 
+def test_any_other_refusal_of_sentencepiece_is_a_value_error(learn, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "en.txt").write_text("\u200b" * 9, encoding="utf-8")  # normalised away
+    with pytest.raises(ValueError, match="^SentencePiece: "):
+        learn(input_dir=str(tmp_path / "in"))
+
+
 def test_sample_sizes_by_hand():
     # Shares at alpha 0.5 are as 3 to 1; at 1 they follow the text.
     assert vocabulary.sample_sizes({"en": 900, "sw": 100}, 0.5, 10_000) == {"en": 750, "sw": 250}

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import pathlib
 import random
+import shutil
 
 import keras
 import numpy as np
@@ -292,9 +293,26 @@ def test_a_model_for_other_labels_is_refused(vocabulary_file, predict, tmp_path)
         predict("udpos", model=str(tmp_path / "model"))
 
 
+def test_a_dev_file_without_labels_is_refused(settings, data_dir, tmp_path):
+    copy = pathlib.Path(shutil.copytree(data_dir, tmp_path / "data"))
+    path = copy / "udpos" / "dev-en.tsv"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join(line.split("\t")[0] for line in lines), encoding="utf-8")
+    with pytest.raises(ValueError, match="dev-en.tsv: the dev file must have labels"):
+        finetune(*settings(tmp_path / "run", data_dir=str(copy)))
+
+
+def test_predictions_never_replace_the_data(data_dir):
+    config = PredictionConfig(
+        task="udpos", data_dir=str(data_dir), output_dir=str(data_dir / "."), model="anything"
+    )
+    with pytest.raises(ValueError, match="`output_dir` must not be `data_dir`"):
+        predict_files(config)
+
+
 def test_files_and_folders_that_are_not_there(settings, tmp_path):
     with pytest.raises(FileNotFoundError, match="train-en.tsv .*there is no folder"):
         finetune(*settings(tmp_path / "run", data_dir=str(tmp_path)))
-    with pytest.raises(FileNotFoundError, match="no such vocabulary file"):
+    with pytest.raises(FileNotFoundError, match="`init_checkpoint` must be a model folder"):
         finetune(*settings(tmp_path / "run", init_checkpoint=str(pathlib.Path(tmp_path, "no"))))
     assert not (tmp_path / "run").exists()

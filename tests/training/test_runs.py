@@ -212,6 +212,11 @@ def wait_until(happened, process, seconds=120):
 # Resuming
 
 
+def manifest_of(configs):
+    (folder,) = (c.records_dir for c in configs if hasattr(c, "records_dir"))
+    return [pathlib.Path(folder) / "manifest.json"]
+
+
 @pytest.fixture
 def copy(unbroken, tmp_path):
     return pathlib.Path(shutil.copytree(unbroken, tmp_path / "copy"))
@@ -246,15 +251,29 @@ def test_a_run_is_not_mixed_with_another(unbroken, settings):
         ("languages", "en,ru,zh", ("en",)),
     ):
         written = ",".join(new) if isinstance(new, tuple) else new
-        message = f"flags.txt: .*began with --{name}={old}. Received: --{name}={written}"
+        message = f"flags.txt: .*began with {name}={old}. Received: {name}={written}"
         with pytest.raises(ValueError, match=message):
-            open_run_folder(unbroken, True, settings(unbroken, **{name: new}))
+            open_run_folder(
+                unbroken, True, settings(unbroken, **{name: new}), manifest_of(settings(unbroken))
+            )
     assert (unbroken / "metrics.jsonl").read_bytes() == before
 
 
 def test_what_only_watches_may_change_on_resume(copy, settings):
-    open_run_folder(copy, True, settings(copy, log_every=7, keep_checkpoints=9))
+    changed = settings(copy, log_every=7, keep_checkpoints=9, evaluate_every=14)
+    open_run_folder(copy, True, changed, manifest_of(changed))
     assert "--log_every=7" in (copy / "flags.txt").read_text().splitlines()
+
+
+def test_a_resumed_run_keeps_its_data(copy, settings, tmp_path):
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(ValueError, match="flags.txt: .*its data.*sha256 of the data="):
+        open_run_folder(copy, True, settings(copy), [tmp_path / "other.json"])
+
+
+def test_a_run_without_heldout_text_is_not_evaluated(settings, tmp_path):
+    pretrain(*settings(tmp_path / "run", steps=2, warmup_steps=1, evaluation_sequences=0))
+    assert all(line["kind"] == "train" for line in read_metrics(tmp_path / "run"))
 
 
 def test_a_start_that_fails_leaves_the_folder_free(settings, tmp_path):
