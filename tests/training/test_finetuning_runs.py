@@ -142,7 +142,7 @@ def scores(folder):
 def test_what_a_run_leaves_behind(tagger):
     folder, best = tagger
     assert {path.name for path in folder.iterdir()} == {
-        "flags.txt", "metrics.jsonl", "loss.png", "model", "checkpoints", "tensorboard"
+        "flags.txt", "config.json", "metrics.jsonl", "loss.png", "model", "checkpoints", "tensorboard"
     }  # fmt: skip
     assert best == max(scores(folder).values()) > 0.9
     assert list(scores(folder))[:3] == [10, 20, 30]
