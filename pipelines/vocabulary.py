@@ -130,7 +130,9 @@ def _train(sample: Iterator[str], longest: int, config: VocabularyConfig) -> byt
             bos_id=-1,
             eos_id=-1,
             control_symbols=controls,
-            max_sentence_length=max(10, longest + 1),  # longer ones would be left out without a word
+            max_sentence_length=max(
+                10, longest + 1
+            ),  # longer ones would be left out without a word
             num_threads=_THREADS,
             minloglevel=2,
         )
