@@ -14,7 +14,7 @@ from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
 from rembert_tf.models.token_classification import RemBertForTokenClassification
 from rembert_tf.pipelines import classification, tagging
-from rembert_tf.training.prediction import LabelPredictor
+from rembert_tf.training.label_predictor import LabelPredictor
 
 LABELS = {"tagger": ("DET", "NOUN", "VERB", "X"), "classifier": ("no", "yes", "может")}
 LIMIT = 32

@@ -24,9 +24,9 @@ from rembert_tf.training.config import (
     check_sequence_length,
 )
 from rembert_tf.training.distribution import make_strategy
+from rembert_tf.training.label_predictor import MODEL_OF_KIND, LabelPredictor
 from rembert_tf.training.optimizers import make_optimizer
 from rembert_tf.training.plots import plot_finetuning
-from rembert_tf.training.prediction import MODEL_OF_KIND, LabelPredictor
 from rembert_tf.training.pretraining import config_for_tokenizer, load_config
 from rembert_tf.training.run_folder import MetricsLog, open_run_folder, read_metrics
 from rembert_tf.training.trainer import Trainer

@@ -1,56 +1,21 @@
-"""Predictions of a fine-tuned model: over features, and over all files of a split."""
+"""Predictions for all files of a split: by a fine-tuned model, or by a baseline.
+
+TensorFlow is imported only where a model predicts: a baseline needs no more than the files.
+"""
 
 import pathlib
 
-import keras
-import numpy as np
-import tensorflow as tf
 from absl import logging
 
-from rembert_tf.checkpoints.folder import load_pretrained
-from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
-from rembert_tf.models.token_classification import RemBertForTokenClassification
-from rembert_tf.pipelines import baselines, finetuning, xtreme
-from rembert_tf.pipelines.features import Features
+from rembert_tf.pipelines import baselines, xtreme
 from rembert_tf.pipelines.readers import READERS
-from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.training.config import PredictionConfig, check_sequence_length
-
-MODEL_OF_KIND = {
-    "tagging": RemBertForTokenClassification,
-    "classification": RemBertForSequenceClassification,
-}
 
 BASELINES = {
     "most_frequent_tag": ("tagging", baselines.most_frequent_tag),
     "most_frequent_tag_of_word": ("tagging", baselines.most_frequent_tag_of_word),
     "majority_class": ("classification", baselines.majority_class),
 }
-
-
-class LabelPredictor:
-    """Predicts the most probable label of each position (tagging) or row (classification).
-
-    Args:
-        model: a token or sequence classification model; it may go on training between calls.
-        batch_size: rows a batch; batches hold rows of similar length.
-    """
-
-    def __init__(self, model: keras.Model, batch_size: int):
-        self._batch_size = batch_size
-        spec = tf.TensorSpec([None, None], tf.int32)
-        features = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), spec)
-
-        @tf.function(input_signature=[features])
-        def label_ids(inputs):
-            return tf.argmax(model(inputs, training=False), axis=-1, output_type=tf.int32)
-
-        self._label_ids = label_ids
-
-    def __call__(self, features: Features) -> np.ndarray:
-        """Returns label ids in the order of `features`, int32 `[S]` or `[R]`: the shape of its labels."""
-        batches = finetuning.make_inference_dataset(features, self._batch_size)
-        return batches.restore(self._label_ids(inputs).numpy() for inputs, _, _ in batches.dataset)
 
 
 def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
@@ -85,6 +50,10 @@ def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
 
 
 def _model(config: PredictionConfig, task: xtreme.Task):
+    from rembert_tf.checkpoints.folder import load_pretrained
+    from rembert_tf.pipelines.tokenization import RemBertTokenizer
+    from rembert_tf.training.label_predictor import MODEL_OF_KIND, LabelPredictor
+
     model, _ = load_pretrained(config.model, MODEL_OF_KIND[task.kind], strict=True)
     check_sequence_length(config.max_seq_length, model.config)
     tokenizer = RemBertTokenizer.from_file(config.model)

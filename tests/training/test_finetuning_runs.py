@@ -29,7 +29,8 @@ from rembert_tf.training.config import (
     RunConfig,
 )
 from rembert_tf.training.finetuning import finetune
-from rembert_tf.training.prediction import LabelPredictor, predict_files
+from rembert_tf.training.label_predictor import LabelPredictor
+from rembert_tf.training.prediction import predict_files
 from rembert_tf.training.run_folder import read_metrics
 
 # Words of one tag begin with the same piece, so that a few steps are enough.
