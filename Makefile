@@ -12,7 +12,7 @@ PYTHON ?= python3.11
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 help:
-	@echo "make demo     the whole path on the embedded sample, under ten minutes on two slow cores (results in demo/)"
+	@echo "make demo     the whole path on the embedded sample, about five minutes on two slow cores (results in demo/)"
 	@echo "make test     the tests that need nothing but the package (test-fast: without the slow ones)"
 	@echo "make oracles  comparisons with Hugging Face transformers (installs it, with PyTorch)"
 	@echo "make lint     ruff;  make format: ruff format"

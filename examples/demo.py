@@ -1,4 +1,4 @@
-"""The whole path on the embedded sample: text in, served answers out, under ten minutes on two slow cores.
+"""The whole path on the embedded sample: text in, served answers out, about five minutes on two slow cores.
 
 Runs the public binaries one after the other and says what each stage does. `make demo` calls it.
 """

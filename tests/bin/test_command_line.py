@@ -62,3 +62,10 @@ def test_a_missing_required_flag_is_named(binary):
     result = run(binary)
     assert "status 1" in result.stdout
     assert re.fullmatch(rf"rembert-{binary}: error: [^\n]*--\w+[^\n]*", result.stderr.strip())
+
+
+def test_a_baseline_is_predicted_without_tensorflow(tmp_path):
+    arguments = ["--task=udpos", f"--data_dir={ROOT / 'pipelines/sample'}", "--languages=en"]
+    result = run("predict", *arguments, "--baseline=most_frequent_tag", f"--output_dir={tmp_path}")
+    assert (tmp_path / "udpos/test-en.tsv").is_file(), result.stderr
+    assert result.stdout.splitlines()[-1] == "heavy ['numpy']"
