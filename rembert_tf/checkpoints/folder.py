@@ -6,19 +6,16 @@ projection. What it needs in their place is written (the table a second time; an
 loading finds both again: a table is tied if `config.json` says so and both copies are still equal.
 """
 
-import functools
 import json
 import os
 import shutil
 
-import keras
 import numpy as np
 import safetensors.numpy
-from absl import logging
 
 from rembert_tf.checkpoints import model_card, names
-from rembert_tf.checkpoints.load_report import LoadReport
-from rembert_tf.checkpoints.safetensors_file import SafetensorsFile
+from rembert_tf.checkpoints.model_from_weights import model_from_weights, variables_by_path
+from rembert_tf.checkpoints.safetensors_file import open_safetensors
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.encoder import RemBertEncoder
 
@@ -28,23 +25,10 @@ CONFIG, WEIGHTS, VOCABULARY, CARD = (
     "sentencepiece.model",
     "README.md",
 )
-_INPUT_TABLE = "rembert.embeddings.word_embeddings.weight"
-_OUTPUT_TABLE = "cls.predictions.decoder.weight"
-_PROJECTION = "rembert.encoder.embedding_hidden_mapping_in"
-
-
-def variables_by_path(model) -> dict[str, keras.Variable]:
-    """Returns the weights of a model by the paths of the names table.
-
-    They are `variable.path`, except where a user named a model or built it inside another one.
-    """
-    parts = [model] if isinstance(model, RemBertEncoder) else model.layers
-    return {
-        ("rembert" if isinstance(part, RemBertEncoder) else part.name)
-        + variable.path.removeprefix(part.path): variable
-        for part in parts
-        for variable in part.weights
-    }
+_INPUT_TABLE = "rembert/embeddings/word_embeddings"
+_OUTPUT_TABLE = "masked_lm_head/output_embedding/table"
+_OUTPUT_BIAS = "masked_lm_head/output_embedding/bias"
+_PROJECTION = "rembert/input_projection"
 
 
 def save_pretrained(model, path, tokenizer=None) -> None:
@@ -140,9 +124,10 @@ def load_pretrained(
     """
     path = os.fspath(path)
     _check_readable(path)
-    file = SafetensorsFile(os.path.join(path, WEIGHTS))
     saved = RemBertConfig.from_json_file(os.path.join(path, CONFIG))
-    config, notes = _settle_config(saved, file, os.path.join(path, CONFIG))
+    weights = open_safetensors(os.path.join(path, WEIGHTS))
+    config, notes = _settle_config(saved, weights, os.path.join(path, CONFIG))
+    weights = weights.replace(notes=(*weights.notes, *notes))
     if num_hidden_layers is not None:
         if not 0 < num_hidden_layers <= config.num_hidden_layers:
             raise ValueError(
@@ -153,95 +138,48 @@ def load_pretrained(
     new_head = False
     if id2label is not None:
         config = config.replace(id2label=tuple(id2label))
-        same_shape = file.shapes.get("classifier.bias") == (len(config.id2label),)
+        same_shape = weights.shape("classifier/dense/bias") == (len(config.id2label),)
         new_head = not same_shape or bool(saved.id2label) and saved.id2label != config.id2label
-
-    found, missing = {}, {}
-    with keras.StatelessScope():  # Variables made in it get their values when it ends.
-        model = model_class(config, dtype=dtype)
-        for variable_path, variable in variables_by_path(model).items():
-            tensor_names = names.by_variable_path(variable_path)
-            is_new = new_head and variable_path.startswith("classifier/")
-            if tensor_names.hugging_face in file and not is_new:
-                found[variable_path] = variable, tensor_names
-            else:
-                missing[variable_path] = variable
-        misfit = _describe_misfit(file, found, missing, strict)
-        _fill_from_file(file, {} if misfit else found, model.weights if misfit else ())
-    if misfit:
-        raise ValueError(f"{file.path}: {misfit}")
-
-    used = {tensor_names.hugging_face for _, tensor_names in found.values()}
-    if config.tie_word_embeddings and "masked_lm_head/output_embedding/bias" in found:
-        used.add(_OUTPUT_TABLE)
-    if not config.input_projection:
-        used.update((f"{_PROJECTION}.weight", f"{_PROJECTION}.bias"))
-    report = LoadReport(
-        file=file.path,
-        loaded=tuple(found),
-        skipped=tuple(key for key in file.shapes if key not in used),
-        newly_made=tuple((key, tuple(variable.shape)) for key, variable in missing.items()),
-        notes=notes,
+    return model_from_weights(
+        weights, config, model_class, strict=strict, dtype=dtype, new_head=new_head
     )
-    (logging.warning if missing else logging.info)("%s", report)
-    return model, report
-
-
-def _fill_from_file(file, found, others):
-    """Makes waiting variables take their values from the file, the `others` zeros.
-
-    So no random values are drawn only to be overwritten, and no tensor is held twice: for the
-    published encoder that is the difference between seconds and half a minute, and between one
-    and two times its memory. Keras has no public way; `_initializer` is what it calls at the end.
-    """
-    for variable, tensor_names in found.values():
-        variable._initializer = functools.partial(_read_tensor, file, tensor_names)
-    for variable in others:
-        variable._initializer = keras.initializers.Zeros()
-
-
-def _read_tensor(file, tensor_names, shape, dtype):
-    tensor = file.read(tensor_names.hugging_face)
-    if tensor_names.hugging_face_transposed:
-        tensor = tensor.T
-    return keras.ops.convert_to_tensor(tensor, dtype=dtype)
 
 
 def _tensors(model):
     """Returns the weights as arrays under Hugging Face's keys."""
+    arrays = {path: variable.numpy() for path, variable in variables_by_path(model).items()}
+    if not model.config.input_projection:
+        width = model.config.hidden_size
+        arrays[f"{_PROJECTION}/kernel"] = np.eye(width, dtype="float32")
+        arrays[f"{_PROJECTION}/bias"] = np.zeros(width, dtype="float32")
+    if _OUTPUT_BIAS in arrays and model.config.tie_word_embeddings:
+        arrays[_OUTPUT_TABLE] = arrays[_INPUT_TABLE]
     tensors = {}
-    for variable_path, variable in variables_by_path(model).items():
-        tensor_names = names.by_variable_path(variable_path)
-        array = variable.numpy()
+    for path, array in arrays.items():
+        tensor_names = names.by_variable_path(path)
         if tensor_names.hugging_face_transposed:
             array = np.ascontiguousarray(array.T)
         tensors[tensor_names.hugging_face] = array
-    if not model.config.input_projection:
-        width = model.config.hidden_size
-        tensors[f"{_PROJECTION}.weight"] = np.eye(width, dtype="float32")
-        tensors[f"{_PROJECTION}.bias"] = np.zeros(width, dtype="float32")
-    if "cls.predictions.decoder.bias" in tensors and model.config.tie_word_embeddings:
-        tensors[_OUTPUT_TABLE] = tensors[_INPUT_TABLE]
     return tensors
 
 
-def _settle_config(config, file, config_path):
+def _settle_config(config, weights, config_path):
     """Decides by the tensors where transformers cannot say it in its configuration."""
     notes = []
-    weight, bias = f"{_PROJECTION}.weight", f"{_PROJECTION}.bias"
-    if not config.input_projection and weight in file:
+    kernel, bias = f"{_PROJECTION}/kernel", f"{_PROJECTION}/bias"
+    if not config.input_projection and kernel in weights.tensors:
         identity = np.eye(config.hidden_size)
-        if not np.array_equal(file.read(weight), identity) or np.any(file.read(bias)):
+        if not np.array_equal(weights.read(kernel), identity) or np.any(weights.read(bias)):
             config = config.replace(input_projection=True)
             notes.append("the model has an input projection: that of the file is not the identity")
-    if config.tie_word_embeddings and _OUTPUT_TABLE in file:
-        if not np.array_equal(file.read(_OUTPUT_TABLE), file.read(_INPUT_TABLE)):
+    if config.tie_word_embeddings and _OUTPUT_TABLE in weights.tensors:
+        if not np.array_equal(weights.read(_OUTPUT_TABLE), weights.read(_INPUT_TABLE)):
             config = config.replace(tie_word_embeddings=False)
             notes.append(
                 f"the output embedding is untied: {config_path} ties it, but the file's two "
                 "tables differ"
             )
-    return config, tuple(notes)
+    return config, notes
 
 
 def _check_replaceable(path):
@@ -271,26 +209,3 @@ def _check_readable(path):
             raise FileNotFoundError(
                 f"{path}: no {needed}{hint}. Found: {', '.join(present) or 'an empty folder'}"
             )
-
-
-def _describe_misfit(file, found, missing, strict):
-    """Returns what is wrong between file and model, or None."""
-    if not found:
-        keys = ", ".join(list(file.shapes)[:4]) or "no tensors"
-        return f"no tensor of this architecture. Found: {keys}"
-    wrong = []
-    for variable, tensor_names in found.values():
-        key, wanted = tensor_names.hugging_face, tuple(variable.shape)
-        if tensor_names.hugging_face_transposed:
-            wanted = wanted[::-1]
-        if file.shapes[key] != wanted:
-            wrong.append(f"{key} is {list(file.shapes[key])}, config.json asks for {list(wanted)}")
-    if wrong:
-        rest = f"; and {len(wrong) - 8} more" if len(wrong) > 8 else ""
-        return f"wrong shapes: {'; '.join(wrong[:8])}{rest}"
-    if strict and missing:
-        return (
-            f"`strict` asks for every variable, and {len(missing)} are missing: "
-            f"{', '.join(list(missing)[:8])}"
-        )
-    return None

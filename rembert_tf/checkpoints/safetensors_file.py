@@ -1,7 +1,12 @@
-"""Reads a safetensors file tensor by tensor, under the keys of Hugging Face's headed models."""
+"""Opens a safetensors file with the keys of Hugging Face's PyTorch models."""
+
+import functools
 
 import numpy as np
 import safetensors
+
+from rembert_tf.checkpoints import names
+from rembert_tf.checkpoints.stored_weights import StoredTensor, StoredWeights
 
 # An encoder that transformers saved alone has keys without this prefix.
 _PREFIX = "rembert."
@@ -10,8 +15,8 @@ _HEADS = ("cls.", "classifier.", "qa_outputs.")
 _BUFFERS = ("embeddings.position_ids",)
 
 
-class SafetensorsFile:
-    """The tensors of one file.
+def open_safetensors(path: str) -> StoredWeights:
+    """Opens a file.
 
     The file is opened anew for every tensor: pages of an open file stay in memory, and the file is
     as large as the model.
@@ -22,28 +27,33 @@ class SafetensorsFile:
     Raises:
         ValueError: If it is damaged or no safetensors file.
     """
-
-    def __init__(self, path):
-        self.path = path
+    try:
+        with safetensors.safe_open(path, framework="np") as file:
+            shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}
+    except safetensors.SafetensorError as error:
+        raise ValueError(
+            f"{path}: damaged, half written, or no safetensors file ({error})"
+        ) from None
+    tensors, unknown = {}, []
+    for key, shape in shapes.items():
+        full_key = key if key.startswith((_PREFIX, *_HEADS)) else _PREFIX + key
+        if full_key.endswith(_BUFFERS):
+            continue
         try:
-            with safetensors.safe_open(path, framework="np") as file:
-                shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}
-        except safetensors.SafetensorError as error:
-            raise ValueError(
-                f"{path}: damaged, half written, or no safetensors file ({error})"
-            ) from None
-        self._file_keys = {}
-        self.shapes = {}
-        for key, shape in shapes.items():
-            full_key = key if key.startswith((_PREFIX, *_HEADS)) else _PREFIX + key
-            if not full_key.endswith(_BUFFERS):
-                self._file_keys[full_key] = key
-                self.shapes[full_key] = shape
+            tensor_names = names.by_hugging_face_key(full_key)
+        except KeyError:
+            unknown.append(key)
+            continue
+        transposed = tensor_names.hugging_face_transposed
+        tensors[tensor_names.ours] = StoredTensor(
+            key=key,
+            shape=shape[::-1] if transposed else shape,
+            read=functools.partial(_read, path, key, transposed),
+        )
+    return StoredWeights(path, tensors, tuple(unknown))
 
-    def __contains__(self, key):
-        return key in self.shapes
 
-    def read(self, key) -> np.ndarray:
-        """Returns the tensor of that key."""
-        with safetensors.safe_open(self.path, framework="np") as file:
-            return file.get_tensor(self._file_keys[key])
+def _read(path, key, transposed) -> np.ndarray:
+    with safetensors.safe_open(path, framework="np") as file:
+        array = file.get_tensor(key)
+    return array.T if transposed else array

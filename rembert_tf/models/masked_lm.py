@@ -1,6 +1,7 @@
 """The masked language model: the encoder, and the head that is dropped after pre-training."""
 
 import keras
+from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 
 from rembert_tf.layers.masked_lm_head import MaskedLMHead
 from rembert_tf.models.encoder import RemBertEncoder
@@ -55,6 +56,10 @@ class RemBertForMaskedLM(PretrainedModel):
     def call(self, inputs, training=None):
         """Scores the vocabulary at the masked positions.
 
+        A model that was loaded from weights without a masked-LM head (as the published checkpoint
+        at Hugging Face is) has a new one, whose scores mean nothing: it has to be trained first,
+        or `newly_made` be set to `()` by whoever wants the scores nevertheless.
+
         Args:
             inputs: `input_ids` int [B, T], or a dictionary of the encoder's features that may
                 also hold `masked_lm_positions` int [B, P]; every position if missing.
@@ -62,8 +67,24 @@ class RemBertForMaskedLM(PretrainedModel):
 
         Returns:
             Logits, float [B, P, V], or [B, T, V] without positions.
+
+        Raises:
+            ValueError: If the head is newly made and the call is no training step.
         """
+        self._refuse_new_head(training)
         features = self.complete_features(inputs, training)
         positions = features.pop("masked_lm_positions", None)
         outputs = self.encoder(features, training=training)
         return self.masked_lm_head(outputs["last_hidden_state"], positions)
+
+    def _refuse_new_head(self, training):
+        """Raises if the scores would be those of random weights; a training step ends that."""
+        if training:
+            self.newly_made = ()
+        new = [path for path in self.newly_made if path.startswith("masked_lm_head/")]
+        if new and not in_symbolic_scope():  # there `fit` only looks at shapes
+            raise ValueError(
+                "the masked-LM head was not in the loaded weights and is random: its scores mean "
+                "nothing. Train it, or set `model.newly_made = ()` to get them nevertheless. "
+                f"Received: newly made {', '.join(new)}"
+            )

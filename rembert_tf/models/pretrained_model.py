@@ -40,6 +40,8 @@ class PretrainedModel(keras.Model):
             )
         super().__init__(name=name, **kwargs)
         self.config = config
+        # Paths of the variables that loading found nowhere and drew afresh.
+        self.newly_made = ()
         drops = any(getattr(config, name) > 0 for name in self.dropouts)
         self._seed_generator = keras.random.SeedGenerator(name="dropout_seed") if drops else None
 

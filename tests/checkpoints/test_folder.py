@@ -15,7 +15,8 @@ import tensorflow as tf
 from safetensors.numpy import load_file, save_file
 
 import rembert_tf.checkpoints.folder
-from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained, variables_by_path
+from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
+from rembert_tf.checkpoints.model_from_weights import variables_by_path
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.encoder import RemBertEncoder
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
@@ -327,8 +328,8 @@ def test_wrong_shapes_are_one_error(folder):
     message = str(error.value)
     assert message.startswith(f"{folder / 'model.safetensors'}: wrong shapes: ")
     assert (
-        "rembert.encoder.layer.0.intermediate.dense.weight is [32, 16], "
-        "config.json asks for [40, 16]" in message
+        "rembert.encoder.layer.0.intermediate.dense.weight gives [16, 32], the configuration asks "
+        "for rembert/layer_0/intermediate/kernel [16, 40]" in message
     )
     assert "\n" not in message
 

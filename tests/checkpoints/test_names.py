@@ -1,7 +1,7 @@
 import pytest
 
 from rembert_tf.checkpoints import names
-from rembert_tf.checkpoints.folder import variables_by_path
+from rembert_tf.checkpoints.model_from_weights import variables_by_path
 from rembert_tf.models.encoder import RemBertEncoder
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.models.sequence_classification import RemBertForSequenceClassification

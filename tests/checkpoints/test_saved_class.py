@@ -3,7 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from rembert_tf.checkpoints.folder import save_pretrained, variables_by_path
+from rembert_tf.checkpoints.folder import save_pretrained
+from rembert_tf.checkpoints.model_from_weights import variables_by_path
 from rembert_tf.checkpoints.saved_class import CLASSES, load_saved_class
 from rembert_tf.models.encoder import RemBertEncoder
 
