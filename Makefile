@@ -9,12 +9,14 @@ SHELL := /bin/bash
 unexport PYTHONDONTWRITEBYTECODE
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 PYTHON ?= python3.11
+# The last version with TensorFlow classes, whose files are read; in a folder of its own beside transformers 5.
+TRANSFORMERS4 := transformers==4.57.1 huggingface_hub==0.36.0 tokenizers==0.22.1
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 help:
 	@echo "make demo     the whole path on the embedded sample, about five minutes on two slow cores (results in demo/)"
 	@echo "make test     the tests that need nothing but the package (test-fast: without the slow ones)"
-	@echo "make oracles  comparisons with Hugging Face transformers (installs it, with PyTorch)"
+	@echo "make oracles  comparisons with transformers (5 and 4), Model Garden and JAX (installs them, with PyTorch)"
 	@echo "make lint     ruff;  make format: ruff format"
 
 demo: .venv/ready
@@ -46,6 +48,8 @@ oracles: .venv-oracles/ready
 .venv-oracles/ready: setup.py constraints.txt
 	$(PYTHON) -m venv .venv-oracles
 	.venv-oracles/bin/python $(PIP_INSTALL) --editable '.[oracles]'
+	.venv-oracles/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --upgrade \
+	  --target .venv-oracles/transformers4 $(TRANSFORMERS4)
 	touch $@
 
 clean:

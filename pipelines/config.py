@@ -27,7 +27,14 @@ class VocabularyConfig:
         "Folder with one file (xx.txt, .txt.gz, .txt.bz2, .txt.xz) or one sub-folder of such files a language."
     )
     output: str = _field("Folder that will hold sentencepiece.model.")
-    vocab_size: int = _field("Number of pieces, the five special ones included.", default=32_000)
+    vocab_size: int = _field(
+        "Number of pieces in all, the special ones and those of `extend` included.", default=32_000
+    )
+    extend: str = _field(
+        "Vocabulary (a sentencepiece.model, or a folder that holds one) to which the pieces that it lacks of this text "
+        "are appended; its own keep their ids. Without it, all pieces are new.",
+        default="",
+    )
     language_alpha: float = _field(
         "Exponent of the language shares: a language with n sentences gets a share in proportion to n ** alpha.",
         default=0.5,
@@ -62,6 +69,12 @@ class VocabularyConfig:
             self.character_coverage,
         )
         _require_seed(self.seed)
+        _require(
+            not (self.byte_fallback and self.extend),
+            "byte_fallback",
+            "must be left out with `extend`: the extended vocabulary spells bytes if the old one does",
+            self.byte_fallback,
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

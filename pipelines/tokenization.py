@@ -1,6 +1,7 @@
 """From strings to piece ids: the one tokenizer of training, prediction and serving."""
 
 import hashlib
+import importlib.util
 import os
 import pathlib
 from collections.abc import Sequence
@@ -35,8 +36,23 @@ def check_versions(tensorflow_version: str, tensorflow_text_version: str):
         )
 
 
+def check_keras():
+    """Checks that tensorflow-text, which looks at `tf.keras`, finds one there.
+
+    Raises:
+        ImportError: TensorFlow was told to take Keras 2, and that is not installed.
+    """
+    legacy = os.environ.get("TF_USE_LEGACY_KERAS")
+    if legacy in ("1", "true", "True") and importlib.util.find_spec("tf_keras") is None:
+        raise ImportError(
+            "TF_USE_LEGACY_KERAS asks for Keras 2, which is not installed; rembert_tf needs Keras 3 "
+            f"alone: unset it. Received: TF_USE_LEGACY_KERAS={legacy}"
+        )
+
+
 check_versions(tf.__version__, metadata.version("tensorflow-text"))
-# Only after the check: a wrong version fails with an undefined symbol.
+check_keras()
+# Only after the checks: a wrong version fails with an undefined symbol, a missing Keras in endless recursion.
 from tensorflow_text.python.ops.sentencepiece_tokenizer import (  # noqa: E402
     gen_sentencepiece_tokenizer as sentencepiece_ops,
 )

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import time
+import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
@@ -18,7 +19,8 @@ from absl import logging
 from rembert_tf.pipelines import atomic_files, sampling, text_files
 from rembert_tf.pipelines.config import VocabularyConfig
 from rembert_tf.pipelines.stateless_random import Stream, hash_uint32_numpy, word_of
-from rembert_tf.pipelines.tokenization import MODEL_FILE, SPECIAL_PIECES
+from rembert_tf.pipelines.tokenization import MODEL_FILE, SPECIAL_PIECES, RemBertTokenizer
+from rembert_tf.pipelines.vocabulary_merge import merge_vocabularies
 
 # The order in which threads add up their counts is visible in the last digits: a fixed number, not that of the cores.
 _THREADS = 16
@@ -30,6 +32,8 @@ _TOO_SMALL = re.compile(r"Vocabulary size is smaller than required_chars\. \d+ v
 def train_vocabulary(config: VocabularyConfig) -> pathlib.Path:
     """Learns a vocabulary and writes `sentencepiece.model`.
 
+    With `config.extend`, it is that vocabulary with new pieces at the end: see `vocabulary_merge.py`.
+
     Args:
         config: The settings.
 
@@ -37,11 +41,17 @@ def train_vocabulary(config: VocabularyConfig) -> pathlib.Path:
         Path of the model file.
 
     Raises:
-        FileNotFoundError: The input folder is absent.
+        FileNotFoundError: The input folder or the vocabulary to extend is absent.
         ValueError: The text is unusable (file and line are named), `vocab_size` does not fit it, or SentencePiece
             gives up for another reason.
     """
     inputs = text_files.find_inputs(config.input_dir, config.languages)
+    old = RemBertTokenizer.from_file(config.extend) if config.extend else None
+    if old and config.vocab_size <= old.vocab_size:
+        raise ValueError(
+            f"`vocab_size` must be above the {old.vocab_size} pieces of the vocabulary to extend. "
+            f"Received: vocab_size={config.vocab_size}"
+        )
     sentences, longest = {}, 0
     for language, files in inputs.items():
         sentences[language], length = _count(files)
@@ -51,11 +61,16 @@ def train_vocabulary(config: VocabularyConfig) -> pathlib.Path:
     sampled = sample_sizes(sentences, config.language_alpha, config.max_sentences)
     for language, size in sampled.items():
         logging.info("%s: %d of the sample for %d sentences", language, size, sentences[language])
-    logging.info(
-        "Learning %d pieces from about %d sentences", config.vocab_size, sum(sampled.values())
-    )
+
+    def train(size):
+        logging.info("Learning %d pieces from about %d sentences", size, sum(sampled.values()))
+        return _train(_sample(inputs, sentences, sampled, config.seed), longest, size, config)
+
     start = time.monotonic()
-    model = _train(_sample(inputs, sentences, sampled, config.seed), longest, config)
+    if old:
+        model = _extend(old.model_bytes, train, _characters(inputs), config)
+    else:
+        model = train(config.vocab_size)
     path = pathlib.Path(config.output) / MODEL_FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic_files.write_bytes(path, model)
@@ -91,6 +106,15 @@ def _count(files: Sequence[os.PathLike]) -> tuple[int, int]:
     return count, longest
 
 
+def _characters(inputs: Mapping[str, Sequence[os.PathLike]]) -> int:
+    """Counts the different characters of the text."""
+    characters = set()
+    for files in inputs.values():
+        for line in _lines(files):
+            characters.update(unicodedata.normalize("NFKC", line))
+    return len(characters)
+
+
 def _lines(files: Sequence[os.PathLike]) -> Iterator[str]:
     return (line for file in files for line in text_files.read_lines(file) if line)
 
@@ -111,7 +135,35 @@ def _sample(inputs, sentences, sampled, seed: int) -> Iterator[str]:
                 yield line
 
 
-def _train(sample: Iterator[str], longest: int, config: VocabularyConfig) -> bytes:
+def _extend(old: bytes, train, characters: int, config: VocabularyConfig) -> bytes:
+    """Appends pieces of the text to an old vocabulary until it has `config.vocab_size`.
+
+    How many of its pieces the old one has already shows only when they are learnt, so there may be another round, for
+    more pieces.
+    """
+    old_size = _size(old)
+    wanted = config.vocab_size - old_size
+    size = len(SPECIAL_PIECES) + characters + wanted  # SentencePiece takes every character
+    while True:
+        new = train(size)
+        merged = merge_vocabularies(old, new, wanted)
+        found = _size(merged) - old_size
+        logging.info("%d of them to append to %s", found, config.extend)
+        if found == wanted:
+            return merged
+        if _size(new) < size:
+            raise ValueError(
+                f"`vocab_size` is larger than the text allows; at most {old_size + found} pieces in all. "
+                f"Received: vocab_size={config.vocab_size}"
+            )
+        size = size * wanted // max(found, 1) + 1
+
+
+def _size(model: bytes) -> int:
+    return sentencepiece.SentencePieceProcessor(model_proto=model).vocab_size()
+
+
+def _train(sample: Iterator[str], longest: int, size: int, config: VocabularyConfig) -> bytes:
     pad, unknown, *controls = SPECIAL_PIECES
     model = io.BytesIO()
     try:
@@ -119,7 +171,8 @@ def _train(sample: Iterator[str], longest: int, config: VocabularyConfig) -> byt
             sentence_iterator=sample,
             model_writer=model,
             model_type="unigram",
-            vocab_size=config.vocab_size,
+            vocab_size=size,
+            hard_vocab_limit=not config.extend,  # if not hard: fewer, where the text gives no more
             character_coverage=config.character_coverage,
             byte_fallback=config.byte_fallback,
             normalization_rule_name="nmt_nfkc",
@@ -137,7 +190,7 @@ def _train(sample: Iterator[str], longest: int, config: VocabularyConfig) -> byt
             minloglevel=2,
         )
     except RuntimeError as error:
-        raise _explained(error, config.vocab_size) from error
+        raise _explained(error, size) from error
     return model.getvalue()
 
 

@@ -12,11 +12,13 @@ _MODULE_OF_NAME = {
     "RemBertConfig": "rembert_tf.config",
     "RemBertEncoder": "rembert_tf.models.encoder",
     "RemBertForMaskedLM": "rembert_tf.models.masked_lm",
+    "RemBertForQuestionAnswering": "rembert_tf.models.question_answering",
     "RemBertForSequenceClassification": "rembert_tf.models.sequence_classification",
     "RemBertForTokenClassification": "rembert_tf.models.token_classification",
     "RemBertTokenizer": "rembert_tf.pipelines.tokenization",
     "Trainer": "rembert_tf.training.trainer",
     "load_pretrained": "rembert_tf.checkpoints.folder",
+    "local_folder": "rembert_tf.checkpoints.hub",
     "save_pretrained": "rembert_tf.checkpoints.folder",
 }
 __all__ = sorted(_MODULE_OF_NAME)

@@ -19,18 +19,22 @@ TENSORFLOW = {*LIGHT, "tensorflow", "tensorflow_text", "sentencepiece", "tqdm"}
 LAYERS = {
     "rembert_tf": (set(), set()),  # rembert_tf/__init__.py: lazy, imports by name
     "rembert_tf.config": (set(), set()),
+    "rembert_tf.named_sizes": ({"rembert_tf.config"}, set()),
     "rembert_tf.layers": ({"rembert_tf.config"}, {"keras", "numpy"}),
     "rembert_tf.evaluation": ({"rembert_tf.config"}, {"absl", "numpy", "seqeval", "matplotlib"}),
     "rembert_tf.models": ({"rembert_tf.config", "rembert_tf.layers"}, {"keras", "numpy"}),
     "rembert_tf.pipelines": ({"rembert_tf.config"}, TENSORFLOW),
     "rembert_tf.checkpoints": (
-        {"rembert_tf.config", "rembert_tf.layers", "rembert_tf.models", "rembert_tf.pipelines"},
-        {*TENSORFLOW, "keras", "safetensors"},
+        {
+            "rembert_tf.config", "rembert_tf.named_sizes", "rembert_tf.layers", "rembert_tf.models",
+            "rembert_tf.pipelines",
+        },
+        {*TENSORFLOW, "keras", "safetensors", "h5py", "ml_dtypes", "torch", "huggingface_hub"},
     ),
     "rembert_tf.training": (
         {
-            "rembert_tf.config", "rembert_tf.layers", "rembert_tf.models", "rembert_tf.pipelines",
-            "rembert_tf.evaluation", "rembert_tf.checkpoints",
+            "rembert_tf.config", "rembert_tf.named_sizes", "rembert_tf.layers", "rembert_tf.models",
+            "rembert_tf.pipelines", "rembert_tf.evaluation", "rembert_tf.checkpoints",
         },
         {*TENSORFLOW, "keras", "matplotlib"},
     ),
@@ -45,8 +49,12 @@ LAYERS = {
 
 # Of the training package, only whole runs load or publish model folders.
 MAY_IMPORT_CHECKPOINTS = {"pretraining", "finetuning", "prediction"}
-# The one written exception: two methods of the models' base class import the folder inside the call.
-EXCEPTIONS = {("rembert_tf.models.pretrained_model", "rembert_tf.checkpoints")}
+# The written exceptions: two methods of the models' base class import the folder inside the call, and
+# `python -m rembert_tf.config` prints the named sizes.
+EXCEPTIONS = {
+    ("rembert_tf.models.pretrained_model", "rembert_tf.checkpoints"),
+    ("rembert_tf.config", "rembert_tf.named_sizes"),
+}
 
 
 def modules():

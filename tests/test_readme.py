@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from rembert_tf.config import RemBertConfig, size_table
+from rembert_tf.config import RemBertConfig
+from rembert_tf.named_sizes import size_table
 
 ROOT = pathlib.Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")

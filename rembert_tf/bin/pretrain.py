@@ -1,14 +1,17 @@
 r"""Pre-trains a RemBERT masked LM with tied or untied embeddings of any width.
 
-Inputs: records of rembert-build-data, and the vocabulary they were made with. Outputs in --model_dir: model/ (the
-published form: config.json, model.safetensors, sentencepiece.model), checkpoints/ (to --resume from), metrics.jsonl,
-tensorboard/, loss.png, language_shares.json, flags.txt. Held-out loss and accuracy stand beside those of each
-language's own unigrams: a masked LM that does not beat them has learnt nothing yet.
+Inputs: records of rembert-build-data; and --model_config with the --tokenizer they were made with, for random weights,
+or --init_checkpoint, a model folder whose training goes on (optimizer and learning rate begin anew). Outputs in
+--model_dir: model/ (the published form: config.json, model.safetensors, sentencepiece.model), checkpoints/ (to --resume
+from), metrics.jsonl, tensorboard/, loss.png, language_shares.json, flags.txt. Held-out loss and accuracy stand beside
+those of each language's own unigrams: a masked LM that does not beat them has learnt nothing yet.
 
 Example:
   rembert-pretrain --records_dir=demo/records --tokenizer=demo/vocabulary \
       --model_config=tiny --model_dir=demo/pretrained \
       --steps=1000 --batch_size=32 --max_seq_length=64
+  rembert-pretrain --records_dir=demo/records --init_checkpoint=demo/pretrained/model \
+      --model_dir=demo/further --steps=1000 --batch_size=32 --max_seq_length=64
 """
 
 from rembert_tf.flags import binary, dataclass_flags

@@ -1,9 +1,11 @@
 """Learns a SentencePiece vocabulary from text in many languages.
 
 Input: a folder with one UTF-8 file (xx.txt, .txt.gz, .txt.bz2, .txt.xz) or one sub-folder of such files a language, one
-sentence or paragraph a line. Output: sentencepiece.model, with the special pieces [PAD] [UNK] [CLS] [SEP] [MASK].
+sentence or paragraph a line. Output: sentencepiece.model, with the special pieces [PAD] [UNK] [CLS] [SEP] [MASK]. With
+--extend it is an old vocabulary with new pieces at its end (docs/growing_the_vocabulary.md says what for).
 
     rembert-train-tokenizer --input_dir=text --output=vocabulary --vocab_size=32000
+    rembert-train-tokenizer --input_dir=text --languages=sw --extend=vocabulary --output=grown --vocab_size=34000
 """
 
 from rembert_tf.flags import binary, dataclass_flags

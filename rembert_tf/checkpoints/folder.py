@@ -1,21 +1,20 @@
 """A model as a folder: `config.json`, `model.safetensors`, the vocabulary, and a model card.
 
 The layout and the names inside are Hugging Face's, so that transformers reads our folders and we
-read its. transformers knows neither a tied output embedding nor an encoder without input
-projection. What it needs in their place is written (the table a second time; an identity), and
-loading finds both again: a table is tied if `config.json` says so and both copies are still equal.
+read its, those of older versions and other frameworks too.
 """
 
 import json
 import os
 import shutil
 
-import numpy as np
-import safetensors.numpy
+import safetensors
 
-from rembert_tf.checkpoints import model_card, names
-from rembert_tf.checkpoints.model_from_weights import model_from_weights, variables_by_path
-from rembert_tf.checkpoints.safetensors_file import open_safetensors
+from rembert_tf.checkpoints import hub, model_card
+from rembert_tf.checkpoints.hugging_face_folder import open_hugging_face_folder
+from rembert_tf.checkpoints.model_from_weights import model_from_weights
+from rembert_tf.checkpoints.safetensors_file import check_dtype, write_safetensors
+from rembert_tf.checkpoints.stand_ins import settle_stand_ins
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.encoder import RemBertEncoder
 
@@ -25,13 +24,9 @@ CONFIG, WEIGHTS, VOCABULARY, CARD = (
     "sentencepiece.model",
     "README.md",
 )
-_INPUT_TABLE = "rembert/embeddings/word_embeddings"
-_OUTPUT_TABLE = "masked_lm_head/output_embedding/table"
-_OUTPUT_BIAS = "masked_lm_head/output_embedding/bias"
-_PROJECTION = "rembert/input_projection"
 
 
-def save_pretrained(model, path, tokenizer=None) -> None:
+def save_pretrained(model, path, tokenizer=None, *, dtype=None) -> None:
     """Writes a model as a folder, under a temporary name first.
 
     A folder that an earlier call wrote is replaced; its vocabulary stays if no `tokenizer` is
@@ -42,12 +37,16 @@ def save_pretrained(model, path, tokenizer=None) -> None:
         model: One of our models.
         path: The folder to write.
         tokenizer: A `RemBertTokenizer`, whose vocabulary goes into the folder.
+        dtype: Type in which the weights are stored, "float32", or for half the size "bfloat16" or
+            "float16"; default: that of the variables. Whoever loads them makes a float32 model,
+            unless asked for another one.
 
     Raises:
         OSError: If the folder cannot be written; the old one then stays.
-        ValueError: If `path` holds anything that this function does not write, or the tokenizer
-            has more pieces than the model.
+        ValueError: If `path` holds anything that this function does not write, the tokenizer has
+            more pieces than the model, or a weight is too large for `dtype`.
     """
+    check_dtype(dtype)
     path = os.path.realpath(path)
     parent, name = os.path.split(path)
     temporary, old = (os.path.join(parent, f".{name}.{end}") for end in ("incomplete", "old"))
@@ -61,19 +60,24 @@ def save_pretrained(model, path, tokenizer=None) -> None:
     hugging_face_class = type(model).__name__.replace("Encoder", "Model")
     os.makedirs(temporary)
     try:
-        values = {"architectures": [hugging_face_class], **model.config.to_dict()}
+        # `dtype` is what transformers 5 makes the model in, unless its user asks for another one.
+        values = {
+            "architectures": [hugging_face_class],
+            "dtype": "float32",
+            **model.config.to_dict(),
+        }
         with open(os.path.join(temporary, CONFIG), "w", encoding="utf-8") as file:
             json.dump(values, file, indent=2, ensure_ascii=False)
             file.write("\n")
-        safetensors.numpy.save_file(
-            _tensors(model), os.path.join(temporary, WEIGHTS), metadata={"format": "pt"}
-        )
+        write_safetensors(model, os.path.join(temporary, WEIGHTS), dtype)
+        # safetensors lets nobody but the owner read it.
+        shutil.copymode(os.path.join(temporary, CONFIG), os.path.join(temporary, WEIGHTS))
         if tokenizer is not None:
             with open(os.path.join(temporary, VOCABULARY), "wb") as file:
                 file.write(tokenizer.model_bytes)
         elif os.path.exists(os.path.join(path, VOCABULARY)):
             shutil.copy(os.path.join(path, VOCABULARY), temporary)
-        model_card.write_model_card(temporary, name, model, hugging_face_class)
+        model_card.write_model_card(temporary, name, model, hugging_face_class, dtype)
         if os.path.exists(path):
             os.rename(path, old)
         os.rename(temporary, path)
@@ -95,39 +99,54 @@ def load_pretrained(
     path,
     model_class=RemBertEncoder,
     *,
+    revision=None,
     num_hidden_layers=None,
     strict=False,
     dtype=None,
     id2label=None,
+    tie_word_embeddings=None,
+    tied_table=None,
 ):
-    """Makes a model and fills it from a folder that we or transformers wrote.
+    """Makes a model and fills it from a folder that we or transformers wrote, or from the Hub.
 
     The folder may hold another model than the one asked for: a masked LM's folder gives an encoder
     or a classifier, an encoder's folder gives a masked LM with a new head.
 
     Args:
-        path: The folder.
+        path: The folder, or the id of a model on the Hub ("google/rembert"), which is downloaded
+            once, with the extra `[hf]` installed.
         model_class: Class of the model to make.
+        revision: Branch, tag or commit of a model on the Hub.
         num_hidden_layers: Keep only the first layers (Chung et al. 2021, Tables 5 and 13).
         strict: Whether a variable that the folder lacks is an error.
-        dtype: Keras dtype policy of the model.
+        dtype: Keras dtype policy of the model, whatever type the weights are stored in.
         id2label: Label names in the order of their ids, for a classification head. If they are
             not the saved ones, the head is made anew.
+        tie_word_embeddings: Whether the output embedding is the input table; default: as in the
+            folder. A tied table is copied into both of a model that unties it.
+        tied_table: Which of two different tables `tie_word_embeddings=True` keeps, "input" or
+            "output".
 
     Returns:
         The model and a `LoadReport`, which is also logged.
 
     Raises:
-        FileNotFoundError: If the folder, its config.json or its model.safetensors is missing.
+        OSError: If the folder, its config.json or its weights are missing, or the Hub does not give
+            them (`rembert_tf.checkpoints.hub.local_folder` says how that differs).
+        ImportError: If the weights are PyTorch's, and torch is not installed.
         ValueError: If the folder does not fit: a wrong configuration, tensors of another shape, no
-            tensor of this architecture at all, or, with `strict`, missing ones.
+            tensor of this architecture at all, tables that cannot be tied, or, with `strict`,
+            missing tensors.
     """
-    path = os.fspath(path)
+    path = hub.local_folder(path, revision)
     _check_readable(path)
     saved = RemBertConfig.from_json_file(os.path.join(path, CONFIG))
-    weights = open_safetensors(os.path.join(path, WEIGHTS))
-    config, notes = _settle_config(saved, weights, os.path.join(path, CONFIG))
-    weights = weights.replace(notes=(*weights.notes, *notes))
+    weights, config = settle_stand_ins(
+        open_hugging_face_folder(path),
+        saved,
+        tie_word_embeddings=tie_word_embeddings,
+        tied_table=tied_table,
+    )
     if num_hidden_layers is not None:
         if not 0 < num_hidden_layers <= config.num_hidden_layers:
             raise ValueError(
@@ -135,6 +154,9 @@ def load_pretrained(
                 f"Received: num_hidden_layers={num_hidden_layers}"
             )
         config = config.replace(num_hidden_layers=num_hidden_layers)
+    head = weights.shape("classifier/dense/bias")
+    if head is not None and not config.id2label:  # transformers leaves out LABEL_0 and LABEL_1
+        config = config.replace(id2label=tuple(f"LABEL_{number}" for number in range(head[0])))
     new_head = False
     if id2label is not None:
         config = config.replace(id2label=tuple(id2label))
@@ -143,43 +165,6 @@ def load_pretrained(
     return model_from_weights(
         weights, config, model_class, strict=strict, dtype=dtype, new_head=new_head
     )
-
-
-def _tensors(model):
-    """Returns the weights as arrays under Hugging Face's keys."""
-    arrays = {path: variable.numpy() for path, variable in variables_by_path(model).items()}
-    if not model.config.input_projection:
-        width = model.config.hidden_size
-        arrays[f"{_PROJECTION}/kernel"] = np.eye(width, dtype="float32")
-        arrays[f"{_PROJECTION}/bias"] = np.zeros(width, dtype="float32")
-    if _OUTPUT_BIAS in arrays and model.config.tie_word_embeddings:
-        arrays[_OUTPUT_TABLE] = arrays[_INPUT_TABLE]
-    tensors = {}
-    for path, array in arrays.items():
-        tensor_names = names.by_variable_path(path)
-        if tensor_names.hugging_face_transposed:
-            array = np.ascontiguousarray(array.T)
-        tensors[tensor_names.hugging_face] = array
-    return tensors
-
-
-def _settle_config(config, weights, config_path):
-    """Decides by the tensors where transformers cannot say it in its configuration."""
-    notes = []
-    kernel, bias = f"{_PROJECTION}/kernel", f"{_PROJECTION}/bias"
-    if not config.input_projection and kernel in weights.tensors:
-        identity = np.eye(config.hidden_size)
-        if not np.array_equal(weights.read(kernel), identity) or np.any(weights.read(bias)):
-            config = config.replace(input_projection=True)
-            notes.append("the model has an input projection: that of the file is not the identity")
-    if config.tie_word_embeddings and _OUTPUT_TABLE in weights.tensors:
-        if not np.array_equal(weights.read(_OUTPUT_TABLE), weights.read(_INPUT_TABLE)):
-            config = config.replace(tie_word_embeddings=False)
-            notes.append(
-                f"the output embedding is untied: {config_path} ties it, but the file's two "
-                "tables differ"
-            )
-    return config, notes
 
 
 def _check_replaceable(path):
@@ -196,16 +181,15 @@ def _check_replaceable(path):
 
 
 def _check_readable(path):
-    if not os.path.exists(path):
-        raise FileNotFoundError(f"`path` must be a folder that exists. Received: path={path!r}")
+    if os.path.isfile(os.path.join(path, CONFIG)):
+        return
+    from rembert_tf.checkpoints import layouts  # brings TensorFlow
+
+    seen = layouts.find_layout(path)
+    is_other = seen not in (None, layouts.HUGGING_FACE)
     if not os.path.isdir(path):
-        raise ValueError(f"`path` must be a folder. Received: path={path!r}, which is a file")
-    present = sorted(os.listdir(path))
-    for needed in (CONFIG, WEIGHTS):
-        if needed not in present:
-            hint = ""
-            if needed == WEIGHTS and "pytorch_model.bin" in present:
-                hint = " (transformers' `save_pretrained` turns pytorch_model.bin into it)"
-            raise FileNotFoundError(
-                f"{path}: no {needed}{hint}. Found: {', '.join(present) or 'an empty folder'}"
-            )
+        what = layouts.describe(path) if is_other else "a file"
+        raise ValueError(f"`path` must be a folder. Received: path={path!r}, which is {what}")
+    hint = f", but {layouts.describe(path)}" if is_other else ""
+    present = ", ".join(sorted(os.listdir(path))) or "an empty folder"
+    raise FileNotFoundError(f"{path}: no {CONFIG}{hint}. Found: {present}")

@@ -29,6 +29,8 @@ class LoadReport:
             f"  variables newly made: {_shorten(made)}",
             *(f"  {note}" for note in self.notes),
         ]
+        if any(path.startswith("masked_lm_head/") for path, _ in self.newly_made):
+            lines.append("  the masked-LM head is random: it gives no scores before it is trained")
         return "\n".join(lines)
 
 

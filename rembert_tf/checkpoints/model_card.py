@@ -1,6 +1,7 @@
 """The README.md of a saved folder: what it is, how to load it, and how to check that it is whole."""
 
 import hashlib
+import json
 import os
 
 _CARD = """# {title}
@@ -15,19 +16,26 @@ in this folder's model.
 Load it with rembert_tf:
 
     import rembert_tf
-    model, report = rembert_tf.load_pretrained("{title}", rembert_tf.{class_name})
+    model, report = rembert_tf.load_pretrained({path}, rembert_tf.{class_name})
 
-or with Hugging Face transformers:
+PyTorch owners take it back with one line of Hugging Face transformers:
 
-    import transformers
-    model = transformers.{hugging_face_class}.from_pretrained("{title}")
-{vocabulary}
+    import transformers; model = transformers.{hugging_face_class}.from_pretrained({path})
+{stand_ins}{vocabulary}
 | file | sha256 |
 | --- | --- |
 {checksums}
 """
 _VOCABULARY = """
-`sentencepiece.model` is the vocabulary: `rembert_tf.RemBertTokenizer.from_file("{title}")`.
+`sentencepiece.model` is the vocabulary: `rembert_tf.RemBertTokenizer.from_file({path})`.
+"""
+# What the weights hold for the sake of transformers, which knows neither of the two.
+_TIED = """
+The output embedding is tied. transformers ties none: there it is a second table with the same
+values, trained on its own.
+"""
+_NO_PROJECTION = """
+The model has no input projection. transformers always has one: there it starts as the identity.
 """
 _SETTINGS = (
     "vocab_size",
@@ -42,7 +50,9 @@ _SETTINGS = (
 )
 
 
-def write_model_card(folder: str, title: str, model, hugging_face_class: str) -> None:
+def write_model_card(
+    folder: str, title: str, model, hugging_face_class: str, dtype: str | None = None
+) -> None:
     """Writes README.md for the files that lie in `folder`.
 
     Args:
@@ -50,18 +60,26 @@ def write_model_card(folder: str, title: str, model, hugging_face_class: str) ->
         title: Name of the folder under which they will be found.
         model: The model that was saved.
         hugging_face_class: The class of transformers that reads the folder.
+        dtype: Type in which the weights are stored; default: that of the variables.
     """
     settings = [(name, getattr(model.config, name)) for name in _SETTINGS]
     if model.config.id2label:
         settings.append(("labels", ", ".join(model.config.id2label)))
+    if dtype is not None:
+        settings.append(("weights stored as", dtype))
     files = sorted(os.listdir(folder))
+    path = json.dumps(title, ensure_ascii=False)  # quoted, for Python
+    tied = model.config.tie_word_embeddings and hugging_face_class == "RemBertForMaskedLM"
     card = _CARD.format(
         title=title,
+        path=path,
         class_name=type(model).__name__,
         hugging_face_class=hugging_face_class,
         parameters=model.count_params(),
         settings="\n".join(f"| {name} | {value} |" for name, value in settings),
-        vocabulary=_VOCABULARY.format(title=title) if "sentencepiece.model" in files else "",
+        stand_ins=(_TIED if tied else "")
+        + ("" if model.config.input_projection else _NO_PROJECTION),
+        vocabulary=_VOCABULARY.format(path=path) if "sentencepiece.model" in files else "",
         checksums="\n".join(
             f"| {name} | {_sha256(os.path.join(folder, name))} |" for name in files
         ),

@@ -1,8 +1,9 @@
 """Makes a model and fills it from stored weights, whatever file they come from."""
 
-import functools
+import math
 
 import keras
+import numpy as np
 from absl import logging
 
 from rembert_tf.checkpoints.load_report import LoadReport
@@ -10,9 +11,8 @@ from rembert_tf.checkpoints.stored_weights import StoredWeights
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.encoder import RemBertEncoder
 
-_PROJECTION = ("rembert/input_projection/kernel", "rembert/input_projection/bias")
-_OUTPUT_TABLE = "masked_lm_head/output_embedding/table"
-_OUTPUT_BIAS = "masked_lm_head/output_embedding/bias"
+# Tensors of a CPU begin at multiples of this many bytes, or TensorFlow copies them.
+_ALIGNMENT = 64
 
 
 def variables_by_path(model) -> dict[str, keras.Variable]:
@@ -68,16 +68,15 @@ def model_from_weights(
             else:
                 missing[path] = variable
         misfit = _describe_misfit(weights, found, missing, strict)
-        _fill(weights, {} if misfit else found, model.weights if misfit else ())
+        if misfit:
+            _give_zeros(model)
+        else:
+            _fill(model, weights, found)
     if misfit:
         raise ValueError(f"{weights.path}: {misfit}")
 
-    used = set(found)
-    if config.tie_word_embeddings and _OUTPUT_BIAS in found:
-        used.add(_OUTPUT_TABLE)
-    if not config.input_projection:
-        used.update(_PROJECTION)
-    skipped = [tensor.key for path, tensor in weights.tensors.items() if path not in used]
+    used = {weights.tensors[path].key for path in found}
+    skipped = [tensor.key for tensor in weights.tensors.values() if tensor.key not in used]
     report = LoadReport(
         file=weights.path,
         loaded=tuple(found),
@@ -86,25 +85,49 @@ def model_from_weights(
         notes=weights.notes,
     )
     (logging.warning if missing else logging.info)("%s", report)
-    model.newly_made = tuple(missing)
+    model.newly_made = (*missing, *(path for path in weights.untrained if path in found))
     return model, report
 
 
-def _fill(weights, found, others):
-    """Makes waiting variables take their values from the weights, the `others` zeros.
+def _fill(model, weights, found):
+    """Makes waiting variables take their values from the weights.
 
-    So no random values are drawn only to be overwritten, and no tensor is held twice: for the
-    published encoder that is the difference between seconds and half a minute, and between one
-    and two times its memory. Keras has no public way; `_initializer` is what it calls at the end.
+    So no random values are drawn only to be overwritten, and only the tensor that is just read is
+    held twice. The largest comes first, when the others are not there yet: the output table of the
+    published size is two fifths of the model. Keras has no public way; `_initializer` is what it
+    calls at the end of the scope.
     """
-    for path, variable in found.items():
-        variable._initializer = functools.partial(_read, weights, path)
-    for variable in others:
+    try:
+        for path in sorted(found, key=lambda path: -math.prod(found[path].shape)):
+            value = _to_tensor(weights.read(path), found[path].dtype)
+            found[path]._initializer = lambda shape, dtype, value=value: value
+    except BaseException:
+        _give_zeros(model)
+        raise
+
+
+def _give_zeros(model):
+    """Makes waiting variables become zeros, which is quick, before an error ends them all."""
+    for variable in model.weights:
         variable._initializer = keras.initializers.Zeros()
 
 
-def _read(weights, variable_path, shape, dtype):
-    return keras.ops.convert_to_tensor(weights.read(variable_path), dtype=dtype)
+def _to_tensor(array, dtype):
+    """Returns an array as a tensor of the backend.
+
+    TensorFlow makes two copies of an array. It makes none of aligned memory that DLPack hands over.
+    """
+    if keras.backend.backend() != "tensorflow":
+        return keras.ops.convert_to_tensor(array.astype(dtype), dtype)
+    import tensorflow as tf
+
+    dtype = np.dtype(dtype)
+    memory = np.empty(array.size * dtype.itemsize + _ALIGNMENT, "uint8")
+    start = -memory.ctypes.data % _ALIGNMENT
+    aligned = memory[start : start + array.size * dtype.itemsize].view(dtype).reshape(array.shape)
+    aligned[...] = array
+    bits = aligned.view(f"uint{8 * dtype.itemsize}")  # DLPack of numpy knows no bfloat16
+    return tf.bitcast(tf.experimental.dlpack.from_dlpack(bits.__dlpack__()), dtype)
 
 
 def _describe_misfit(weights, found, missing, strict):

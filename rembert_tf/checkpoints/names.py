@@ -107,6 +107,8 @@ _SINGLE = (
     ),
     TensorNames("classifier/dense/kernel", "classifier.weight", "output_weights", True, True),
     TensorNames("classifier/dense/bias", "classifier.bias", "output_bias"),
+    TensorNames("qa_outputs/kernel", "qa_outputs.weight", "cls/squad/output_weights", True, True),
+    TensorNames("qa_outputs/bias", "qa_outputs.bias", "cls/squad/output_bias"),
 )
 
 

@@ -1,59 +1,126 @@
-"""Opens a safetensors file with the keys of Hugging Face's PyTorch models."""
+"""Reads and writes safetensors files with the keys of Hugging Face's PyTorch models."""
 
 import functools
+import os
 
+import ml_dtypes  # noqa: F401  (numpy learns bfloat16 by it)
 import numpy as np
-import safetensors
+import safetensors.numpy
 
 from rembert_tf.checkpoints import names
-from rembert_tf.checkpoints.stored_weights import StoredTensor, StoredWeights
+from rembert_tf.checkpoints.hugging_face_weights import FileTensor, open_weights
+from rembert_tf.checkpoints.model_from_weights import variables_by_path
+from rembert_tf.checkpoints.stand_ins import add_stand_ins
+from rembert_tf.checkpoints.stored_weights import StoredWeights
 
-# An encoder that transformers saved alone has keys without this prefix.
-_PREFIX = "rembert."
-_HEADS = ("cls.", "classifier.", "qa_outputs.")
-# Constants that old files carry.
-_BUFFERS = ("embeddings.position_ids",)
+DTYPES = ("float32", "bfloat16", "float16")
+# Under this key of a file's metadata stand the variables that were random when they were saved.
+_UNTRAINED = "untrained"
+_NAMES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16", "F64": "float64"}
 
 
-def open_safetensors(path: str) -> StoredWeights:
-    """Opens a file.
+def open_safetensors(path: str | os.PathLike) -> StoredWeights:
+    """Opens `model.safetensors`, or the `model.safetensors.index.json` of several files.
 
-    The file is opened anew for every tensor: pages of an open file stay in memory, and the file is
+    A file is opened anew for every tensor: pages of an open file stay in memory, and the file is
     as large as the model.
 
     Args:
         path: The file.
 
     Raises:
-        ValueError: If it is damaged or no safetensors file.
+        FileNotFoundError: If it, or a file that the index names, is missing.
+        ValueError: If it is damaged or no safetensors file, or does not fit its index.
     """
+    weights = open_weights(path, _list_tensors)
+    if untrained := _read_untrained(path):
+        note = "the masked-LM head is random: it was saved before it was trained"
+        weights = weights.replace(untrained=untrained, notes=(*weights.notes, note))
+    return weights
+
+
+def _read_untrained(path):
+    if os.fspath(path).endswith(".json"):  # an index: nothing of ours
+        return ()
+    with safetensors.safe_open(path, framework="np") as file:
+        paths = (file.metadata() or {}).get(_UNTRAINED, "")
+    return tuple(paths.split())
+
+
+def _list_tensors(path):
     try:
         with safetensors.safe_open(path, framework="np") as file:
-            shapes = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}
+            slices = {key: file.get_slice(key) for key in file.keys()}
     except safetensors.SafetensorError as error:
         raise ValueError(
             f"{path}: damaged, half written, or no safetensors file ({error})"
         ) from None
-    tensors, unknown = {}, []
-    for key, shape in shapes.items():
-        full_key = key if key.startswith((_PREFIX, *_HEADS)) else _PREFIX + key
-        if full_key.endswith(_BUFFERS):
-            continue
-        try:
-            tensor_names = names.by_hugging_face_key(full_key)
-        except KeyError:
-            unknown.append(key)
-            continue
-        transposed = tensor_names.hugging_face_transposed
-        tensors[tensor_names.ours] = StoredTensor(
-            key=key,
-            shape=shape[::-1] if transposed else shape,
-            read=functools.partial(_read, path, key, transposed),
+    return {
+        key: FileTensor(
+            shape=tuple(part.get_shape()),
+            dtype=_NAMES.get(part.get_dtype(), part.get_dtype()),
+            read=functools.partial(_read, path, key),
         )
-    return StoredWeights(path, tensors, tuple(unknown))
+        for key, part in slices.items()
+    }
 
 
-def _read(path, key, transposed) -> np.ndarray:
+def _read(path, key) -> np.ndarray:
     with safetensors.safe_open(path, framework="np") as file:
-        array = file.get_tensor(key)
-    return array.T if transposed else array
+        return file.get_tensor(key)
+
+
+def write_safetensors(model, path: str | os.PathLike, dtype: str | None = None) -> None:
+    """Writes the weights of a model under Hugging Face's keys.
+
+    Args:
+        model: One of our models.
+        path: The file.
+        dtype: Type of the tensors, one of `DTYPES`; default: that of the variables. Values are
+            rounded to the nearest, ties to even.
+
+    Raises:
+        safetensors.SafetensorError: If the file cannot be written, the disk being full or the like.
+        ValueError: If a value is too large for `dtype`, or there is no such type.
+    """
+    check_dtype(dtype)
+    arrays = {
+        variable_path: _in_dtype(variable.numpy(), dtype, variable_path)
+        for variable_path, variable in variables_by_path(model).items()
+    }
+    arrays = add_stand_ins(arrays, model.config)
+    tensors = {}
+    for variable_path in list(arrays):
+        array, tensor_names = arrays.pop(variable_path), names.by_variable_path(variable_path)
+        if tensor_names.hugging_face_transposed:
+            array = np.ascontiguousarray(array.T)
+        tensors[tensor_names.hugging_face] = array
+    metadata = {"format": "pt"}
+    untrained = [p for p in model.newly_made if p.startswith("masked_lm_head/")]
+    if untrained:
+        metadata[_UNTRAINED] = " ".join(untrained)
+    safetensors.numpy.save_file(tensors, path, metadata=metadata)
+
+
+def check_dtype(dtype: str | None) -> None:
+    """Raises `ValueError` unless weights can be written in this type."""
+    if dtype is not None and dtype not in DTYPES:
+        raise ValueError(
+            f"`dtype` must be one of {', '.join(DTYPES)}, or None. Received: dtype={dtype!r}"
+        )
+
+
+def _in_dtype(array, dtype, variable_path):
+    if dtype is None or array.dtype == dtype:
+        return array
+    with np.errstate(over="ignore"):
+        cast = array.astype(dtype)
+    overflows = np.isinf(cast)
+    if np.any(overflows):
+        lost = [value for value in array[overflows] if np.isfinite(value)]
+        if lost:
+            raise ValueError(
+                f"`dtype` must hold every value, and {variable_path} has {lost[0]:g}. "
+                f"Received: dtype={dtype!r}"
+            )
+    return cast

@@ -5,10 +5,12 @@ import os
 
 import keras
 
+from rembert_tf.checkpoints import hub
 from rembert_tf.checkpoints.folder import CONFIG, load_pretrained
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.encoder import RemBertEncoder
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
+from rembert_tf.models.question_answering import RemBertForQuestionAnswering
 from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
 from rembert_tf.models.token_classification import RemBertForTokenClassification
 
@@ -17,6 +19,7 @@ CLASSES = {
     for model_class in (
         RemBertEncoder,
         RemBertForMaskedLM,
+        RemBertForQuestionAnswering,
         RemBertForSequenceClassification,
         RemBertForTokenClassification,
     )
@@ -28,7 +31,7 @@ def load_saved_class(path: str | os.PathLike, dtype: str | None = None) -> keras
     """Loads a folder in the class that was saved; every variable must be there.
 
     Args:
-        path: a model folder.
+        path: a model folder, or the id of a model on the Hub.
         dtype: Keras dtype policy of the model.
 
     Raises:
@@ -36,6 +39,7 @@ def load_saved_class(path: str | os.PathLike, dtype: str | None = None) -> keras
         ValueError: `config.json` is damaged or names no class, or one that is not ours; tensors are
             missing.
     """
+    path = hub.local_folder(path)
     file = os.path.join(path, CONFIG)
     if not os.path.isfile(file):
         raise FileNotFoundError(f"`path` must be a model folder. Received: no file {file}")

@@ -34,12 +34,14 @@ class StoredWeights:
         tensors: The tensors by the path of our variable (`checkpoints/names.py`).
         unknown: Names in the file that belong to no variable of ours.
         notes: What a reader should know, a sentence each.
+        untrained: Paths of variables that were random when they were saved.
     """
 
     path: str
     tensors: Mapping[str, StoredTensor]
     unknown: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    untrained: tuple[str, ...] = ()
 
     def shape(self, variable_path: str) -> tuple[int, ...] | None:
         """Returns the shape of a variable, or None if the file lacks it."""

@@ -14,8 +14,9 @@ class SelfAttention(keras.layers.Layer):
     """Multi-head self-attention with products on flat rows.
 
     All projections are one `[B·T, D]` by `[D, D]` product. The mask stays boolean until the scores
-    are in float32, where it becomes 0 or -1e9: finite in any precision, for rows without a single
-    visible token too (those get the mean of all values).
+    are in float32, where it becomes 0 or -1e30. A sum with that is -1e30 itself, whatever the score
+    was: hidden tokens have no weight at all, and a row without a single visible token is finite too
+    (it gets the mean of all values).
 
     Args:
         hidden_size: Width of the hidden states, `D`.
@@ -94,7 +95,7 @@ class SelfAttention(keras.layers.Layer):
         wide = keras.backend.result_type(scores.dtype, "float32")
         scores = ops.cast(scores, wide)
         if attention_mask is not None:
-            hidden = ops.cast(ops.logical_not(attention_mask), wide) * -1e9
+            hidden = ops.cast(ops.logical_not(attention_mask), wide) * -1e30
             scores = scores + ops.reshape(hidden, (batch, 1, 1, length))
         probabilities = ops.cast(ops.softmax(scores, axis=-1), self.compute_dtype)
         probabilities = self.dropout(probabilities, dropout_keys, training=training)

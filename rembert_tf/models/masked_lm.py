@@ -79,12 +79,14 @@ class RemBertForMaskedLM(PretrainedModel):
 
     def _refuse_new_head(self, training):
         """Raises if the scores would be those of random weights; a training step ends that."""
+        if in_symbolic_scope():  # Keras only looks at shapes
+            return
         if training:
             self.newly_made = ()
         new = [path for path in self.newly_made if path.startswith("masked_lm_head/")]
-        if new and not in_symbolic_scope():  # there `fit` only looks at shapes
+        if new:
             raise ValueError(
                 "the masked-LM head was not in the loaded weights and is random: its scores mean "
-                "nothing. Train it, or set `model.newly_made = ()` to get them nevertheless. "
-                f"Received: newly made {', '.join(new)}"
+                "nothing. Train it (calls with `training=True` do), or set `model.newly_made = ()` to "
+                f"get them nevertheless. Received: newly made {', '.join(new)}"
             )

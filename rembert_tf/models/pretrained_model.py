@@ -32,6 +32,8 @@ class PretrainedModel(keras.Model):
     features = ENCODER_FEATURES
     # Names of the dropout rates that it uses.
     dropouts = ENCODER_DROPOUTS
+    # A subclass with a head of its own: its variables' axes for the pieces, {"my_head/kernel": 1}.
+    vocabulary_axes = {}
 
     def __init__(self, config, *, name, **kwargs):
         if not isinstance(config, RemBertConfig):
@@ -40,7 +42,7 @@ class PretrainedModel(keras.Model):
             )
         super().__init__(name=name, **kwargs)
         self.config = config
-        # Paths of the variables that loading found nowhere and drew afresh.
+        # Paths of the variables that loading found nowhere and drew afresh; a `.keras` file keeps them.
         self.newly_made = ()
         drops = any(getattr(config, name) > 0 for name in self.dropouts)
         self._seed_generator = keras.random.SeedGenerator(name="dropout_seed") if drops else None
@@ -88,19 +90,34 @@ class PretrainedModel(keras.Model):
 
     def get_config(self):
         """Returns what the constructor needs, so that `.keras` files need no custom objects."""
-        return {**super().get_config(), "config": self.config.to_dict()}
+        return {
+            **super().get_config(),
+            "config": self.config.to_dict(),
+            "newly_made": list(self.newly_made),
+        }
 
     @classmethod
     def from_config(cls, config, custom_objects=None):
         """Makes the model that `get_config` described."""
-        return cls(**{**config, "config": RemBertConfig.from_dict(config["config"])})
+        arguments = {**config, "config": RemBertConfig.from_dict(config["config"])}
+        newly_made = arguments.pop("newly_made", ())
+        model = cls(**arguments)
+        model.newly_made = tuple(newly_made)
+        return model
+
+    def load_weights(self, filepath, skip_mismatch=False, **kwargs):
+        """Loads what `save_weights` wrote; then nothing is newly made any more."""
+        super().load_weights(filepath, skip_mismatch=skip_mismatch, **kwargs)
+        if not skip_mismatch:
+            self.newly_made = ()
 
     @classmethod
-    def from_pretrained(cls, path, **kwargs):
-        """Loads a folder that `save_pretrained` or Hugging Face transformers wrote.
+    def from_pretrained(cls, path, *, revision=None, **kwargs):
+        """Loads a folder that `save_pretrained` or transformers wrote, or a model of the Hub.
 
         Args:
-            path: The folder.
+            path: The folder, or an id such as "google/rembert".
+            revision: Branch, tag or commit of a model on the Hub.
             **kwargs: Passed on to `rembert_tf.checkpoints.folder.load_pretrained`, which also
                 returns the report that this method only logs.
 
@@ -109,13 +126,13 @@ class PretrainedModel(keras.Model):
         """
         from rembert_tf.checkpoints import folder
 
-        return folder.load_pretrained(path, cls, **kwargs)[0]
+        return folder.load_pretrained(path, cls, revision=revision, **kwargs)[0]
 
-    def save_pretrained(self, path, tokenizer=None):
+    def save_pretrained(self, path, tokenizer=None, *, dtype=None):
         """Writes the model as a folder; see `rembert_tf.checkpoints.folder.save_pretrained`."""
         from rembert_tf.checkpoints import folder
 
-        folder.save_pretrained(self, path, tokenizer)
+        folder.save_pretrained(self, path, tokenizer, dtype=dtype)
 
 
 def _check_feature(name, x, input_ids):

@@ -98,22 +98,38 @@ class RunConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PretrainingConfig:
-    """The model and length of a masked-LM pre-training run."""
+    """The start and length of a masked-LM pre-training run."""
 
-    tokenizer: str = dataclasses.field(
-        metadata={"help": "Vocabulary: a sentencepiece.model, or a folder that holds one."}
+    model_config: str = _field(
+        "",
+        "A named size (`python -m rembert_tf.config` lists them) or a config.json, for random "
+        "weights; its vocab_size is taken from the tokenizer.",
     )
-    model_config: str = dataclasses.field(
-        metadata={
-            "help": "A named size (`python -m rembert_tf.config` lists them) or a config.json; "
-            "its vocab_size is taken from the tokenizer."
-        }
+    init_checkpoint: str = _field(
+        "",
+        "In place of `model_config`: the model folder (or Hub id) whose training goes on; a new "
+        "masked-LM head is made if it has none.",
+    )
+    tokenizer: str = _field(
+        "", "Vocabulary: a sentencepiece.model or its folder; default: that of `init_checkpoint`."
     )
     steps: int = _field(3000, "Training steps (batches).")
     evaluation_sequences: int = _field(64, "Held-out sequences evaluated, for each language.")
 
     def __post_init__(self):
         """Checks the values."""
+        require(
+            bool(self.model_config) != bool(self.init_checkpoint),
+            "Give either `model_config` (random weights) or `init_checkpoint`",
+            self,
+            "model_config",
+        )
+        require(
+            not self.model_config or bool(self.tokenizer),
+            "`model_config` needs a `tokenizer`",
+            self,
+            "tokenizer",
+        )
         require(self.steps > 0, "`steps` must be positive", self, "steps")
         require(
             self.evaluation_sequences >= 0,
@@ -137,6 +153,15 @@ class FinetuningConfig:
         "", "Vocabulary: a sentencepiece.model or its folder; default: that of `init_checkpoint`."
     )
     epochs: float = _field(3.0, "Passes over the training data (3: Chung et al. 2021, Table 15).")
+    num_hidden_layers: int | None = _field(
+        None,
+        "Layers of `init_checkpoint` to keep, counted from the input (Chung et al. 2021, Table 5); default: all.",
+    )
+    freeze_input_embedding: bool = _field(
+        False,
+        "Leave the table of the pieces as it is, so that its width adds nothing to what is trained "
+        "(Chung et al. 2021, footnote 4).",
+    )
     freeze_encoder: bool = _field(False, "Train the new head only.")
 
     def __post_init__(self):
@@ -147,6 +172,12 @@ class FinetuningConfig:
             "Give either `init_checkpoint` or `model_config` (a random encoder)",
             self,
             "init_checkpoint",
+        )
+        require(
+            self.num_hidden_layers is None or bool(self.init_checkpoint),
+            "`num_hidden_layers` keeps layers of an `init_checkpoint`",
+            self,
+            "num_hidden_layers",
         )
         require(
             not self.model_config or bool(self.tokenizer),

@@ -7,8 +7,10 @@ import tensorflow as tf
 from absl import logging
 
 from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
+from rembert_tf.checkpoints.vocabulary import config_for_tokenizer
 from rembert_tf.evaluation.accuracy import accuracy
 from rembert_tf.evaluation.tagging import token_accuracy
+from rembert_tf.named_sizes import load_config
 from rembert_tf.pipelines import finetuning as data_lib
 from rembert_tf.pipelines import xtreme
 from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
@@ -27,7 +29,6 @@ from rembert_tf.training.distribution import make_strategy
 from rembert_tf.training.label_predictor import MODEL_OF_KIND, LabelPredictor
 from rembert_tf.training.optimizers import make_optimizer
 from rembert_tf.training.plots import plot_finetuning
-from rembert_tf.training.pretraining import config_for_tokenizer, load_config
 from rembert_tf.training.run_folder import MetricsLog, open_run_folder, read_metrics
 from rembert_tf.training.trainer import Trainer
 
@@ -77,6 +78,8 @@ def finetune(
                 f"`tokenizer` must not have more pieces than the model, {model.config.vocab_size}. "
                 f"Received: vocab_size={tokenizer.vocab_size}"
             )
+        if finetuning.freeze_input_embedding:
+            model.encoder.embeddings.word_embeddings.trainable = False
         if finetuning.freeze_encoder:
             model.encoder.trainable = False
         trainer = Trainer(model)
@@ -118,7 +121,11 @@ def _make_model(finetuning: FinetuningConfig, task, tokenizer, dtype: str) -> ke
     model_class = MODEL_OF_KIND[task.kind]
     if finetuning.init_checkpoint:
         model, _ = load_pretrained(
-            finetuning.init_checkpoint, model_class, id2label=task.labels, dtype=dtype
+            finetuning.init_checkpoint,
+            model_class,
+            num_hidden_layers=finetuning.num_hidden_layers,
+            id2label=task.labels,
+            dtype=dtype,
         )
         return model
     config = config_for_tokenizer(load_config(finetuning.model_config), tokenizer)

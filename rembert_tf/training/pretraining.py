@@ -1,21 +1,21 @@
 """A masked-LM pre-training run: data, model, `fit`, held-out evaluation, published folder."""
 
-import dataclasses
 import pathlib
 
 import keras
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from rembert_tf.checkpoints.folder import save_pretrained
-from rembert_tf.config import NAMED_SIZES, SMALL_SIZES, RemBertConfig
+from rembert_tf.checkpoints import hub
+from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
+from rembert_tf.checkpoints.vocabulary import config_for_tokenizer
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
+from rembert_tf.named_sizes import load_config
 from rembert_tf.pipelines import pretraining as data_lib
 from rembert_tf.pipelines import records, sampling
 from rembert_tf.pipelines.config import PretrainingDataConfig
-from rembert_tf.pipelines.manifest import MANIFEST_FILE
-from rembert_tf.pipelines.tokenization import RemBertTokenizer
+from rembert_tf.pipelines.manifest import MANIFEST_FILE, Manifest
+from rembert_tf.pipelines.tokenization import MODEL_FILE, RemBertTokenizer
 from rembert_tf.training.callbacks import EverySteps, Progress, save_checkpoint_every
 from rembert_tf.training.checkpointing import TrainingCheckpoint
 from rembert_tf.training.config import (
@@ -26,9 +26,10 @@ from rembert_tf.training.config import (
     check_sequence_length,
 )
 from rembert_tf.training.distribution import make_strategy
+from rembert_tf.training.heldout_evaluation import HeldoutEvaluation
 from rembert_tf.training.optimizers import make_optimizer
 from rembert_tf.training.plots import plot_pretraining
-from rembert_tf.training.run_folder import MetricsLog, open_run_folder
+from rembert_tf.training.run_folder import open_run_folder
 from rembert_tf.training.trainer import Trainer
 
 
@@ -48,26 +49,32 @@ def pretrain(
         The trained model.
 
     Raises:
+        FileNotFoundError: no records, vocabulary or model folder where one should be.
         ValueError: settings that do not fit each other, the data, or the run that is resumed.
     """
     strategy = make_strategy(distribution)
     keras.utils.set_random_seed(data.seed % 2**32)  # NumPy takes no larger seed
-    tokenizer = RemBertTokenizer.from_file(pretraining.tokenizer)
-    config = config_for_tokenizer(load_config(pretraining.model_config), tokenizer)
-    check_sequence_length(data.max_seq_length, config)
+    init_folder = _local_init_folder(pretraining.init_checkpoint)
+    tokenizer = _load_tokenizer(pretraining.tokenizer, init_folder, data.records_dir)
+    data_lib.open_records(data, tokenizer)  # checked before a large model is made
+    with strategy.scope():
+        if init_folder:
+            model = _load_model(init_folder, tokenizer, distribution.dtype)
+        else:
+            config = config_for_tokenizer(load_config(pretraining.model_config), tokenizer)
+            model = RemBertForMaskedLM(config, dtype=distribution.dtype)
+        trainer = masked_lm_trainer(model, optimizer, distribution, pretraining.steps)
+    check_sequence_length(data.max_seq_length, model.config)
     heldout = data_lib.make_evaluation_datasets(
         data, tokenizer, max_sequences=pretraining.evaluation_sequences
     )
-    with strategy.scope():
-        model = RemBertForMaskedLM(config, dtype=distribution.dtype)
-        trainer = masked_lm_trainer(model, optimizer, distribution, pretraining.steps)
     folder = open_run_folder(
         run.model_dir,
         run.resume,
         [run, pretraining, data, optimizer, distribution],
         [pathlib.Path(data.records_dir) / MANIFEST_FILE],
     )
-    config.to_json_file(folder / "config.json")
+    model.config.to_json_file(folder / "config.json")
     logging.info("%s: %s parameters", type(model).__name__, f"{model.count_params():,}")
     checkpoint = TrainingCheckpoint(trainer, folder, run.keep_checkpoints)
     start = checkpoint.restore() if run.resume else 0
@@ -113,96 +120,62 @@ def masked_lm_trainer(
     return trainer
 
 
-def load_config(name_or_path: str) -> RemBertConfig:
-    """Returns the named size, or the configuration in a `config.json` file (or a folder with one).
+def _local_init_folder(path: str) -> str | None:
+    if not path:
+        return None
+    try:
+        return hub.local_folder(path)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(f"`init_checkpoint`: {error}") from None
+
+
+def _load_tokenizer(path: str, init_folder: str | None, records_dir: str) -> RemBertTokenizer:
+    """Returns the tokenizer at `path`; but a model folder's own one where it has one.
 
     Raises:
-        ValueError: neither a name nor a file.
+        ValueError: there is none; or `path` or the records hold another one than the model folder.
     """
-    if name_or_path in SMALL_SIZES:
-        return SMALL_SIZES[name_or_path]
-    if name_or_path in NAMED_SIZES:
-        return NAMED_SIZES[name_or_path].config
-    path = pathlib.Path(name_or_path)
-    path = path / "config.json" if path.is_dir() else path
-    if not path.is_file():
+    if not (init_folder and (pathlib.Path(init_folder) / MODEL_FILE).is_file()):
+        if not path:
+            raise ValueError(
+                f"`tokenizer` is needed, since {init_folder} holds no {MODEL_FILE}. "
+                f"Received: tokenizer={path!r}"
+            )
+        return RemBertTokenizer.from_file(path)
+    tokenizer = RemBertTokenizer.from_file(init_folder)
+    found = {path: RemBertTokenizer.from_file(path).fingerprint} if path else {}
+    found[records_dir] = Manifest.read(records_dir).vocabulary_sha256
+    for place, fingerprint in found.items():
+        if fingerprint != tokenizer.fingerprint:
+            raise ValueError(
+                f"{place}: not the vocabulary of {init_folder}. Give the model this one first: "
+                f"rembert-convert --input={init_folder} --output=NEW_FOLDER --tokenizer={place}"
+            )
+    return tokenizer
+
+
+def _load_model(folder: str, tokenizer: RemBertTokenizer, dtype: str) -> RemBertForMaskedLM:
+    """Loads a model folder; a masked-LM head that it lacks is new.
+
+    Raises:
+        ValueError: a part of the encoder is missing, or the tokenizer has more pieces than the model.
+    """
+    model, report = load_pretrained(folder, RemBertForMaskedLM, dtype=dtype)
+    new = [path for path, _ in report.newly_made]
+    missing = [path for path in new if not path.startswith("masked_lm_head/")]
+    if missing:
+        raise ValueError(f"{folder}: parts of the encoder are missing: {', '.join(missing[:8])}")
+    if tokenizer.vocab_size > model.config.vocab_size:
         raise ValueError(
-            f"`model_config` must be a config.json or one of {', '.join([*SMALL_SIZES, *NAMED_SIZES])}. "
-            f"Received: model_config={name_or_path!r}"
+            f"`tokenizer` must not have more pieces than the model, {model.config.vocab_size}. "
+            f"Received: vocab_size={tokenizer.vocab_size}"
         )
-    return RemBertConfig.from_json_file(path)
-
-
-def config_for_tokenizer(config: RemBertConfig, tokenizer: RemBertTokenizer) -> RemBertConfig:
-    """Returns `config` with the tokenizer's vocabulary size and special ids."""
-    return dataclasses.replace(
-        config,
-        vocab_size=tokenizer.vocab_size,
-        pad_token_id=tokenizer.pad_id,
-        bos_token_id=tokenizer.cls_id,
-        eos_token_id=tokenizer.sep_id,
-    )
-
-
-class HeldoutEvaluation:
-    """Held-out masked-LM loss (nats) and accuracy by language, beside each language's own unigrams.
-
-    Each language counts once in the means, however large it is.
-
-    Args:
-        trainer: the compiled trainer.
-        datasets: held-out batches of each language.
-        unigrams: loss and accuracy of each language's unigrams at the same positions.
-        folder: the run's folder.
-        start_step: the step at which the run starts or resumes.
-    """
-
-    def __init__(self, trainer, datasets, unigrams, folder: pathlib.Path, start_step: int):
-        self.metrics = MetricsLog(folder, start_step)
-        self._trainer = trainer
-        self._datasets = datasets
-        if not datasets:
-            logging.warning("no held-out text: the run is not evaluated")
-        self._unigrams = unigrams
-        self._writer = tf.summary.create_file_writer(str(folder / "tensorboard" / "heldout"))
-
-    def __call__(self, step: int) -> None:
-        """Evaluates, logs and writes to `metrics.jsonl` and TensorBoard."""
-        if not self._datasets:
-            return
-        results = {
-            language: self._trainer.evaluate(dataset, verbose=0, return_dict=True)
-            for language, dataset in self._datasets.items()
-        }
-        self._trainer.reset_metrics()
-        values = {
-            name: float(np.mean([result[name] for result in results.values()]))
-            for name in ("loss", "masked_lm_accuracy")
-        }
-        unigrams = list(self._unigrams.values())
-        values["unigram_loss"] = float(np.mean([scores.cross_entropy for scores in unigrams]))
-        values["unigram_accuracy"] = float(np.mean([scores.accuracy for scores in unigrams]))
-        with self._writer.as_default(step):
-            for name, value in values.items():
-                tf.summary.scalar(name, value)
-            for language, result in results.items():
-                tf.summary.scalar(f"masked_lm_accuracy/{language}", result["masked_lm_accuracy"])
-        self._writer.flush()
-        by_language = {
-            language: {
-                "loss": float(result["loss"]),
-                "masked_lm_accuracy": float(result["masked_lm_accuracy"]),
-                "unigram_loss": self._unigrams[language].cross_entropy,
-                "unigram_accuracy": self._unigrams[language].accuracy,
-            }
-            for language, result in results.items()
-        }
-        self.metrics.write("heldout", step, {**values, "languages": by_language})
-        logging.info(
-            "held out, step %d: loss %.3f nats (unigrams %.3f), accuracy %.2f %% (unigrams %.2f %%)",
-            step, values["loss"], values["unigram_loss"], 100 * values["masked_lm_accuracy"],
-            100 * values["unigram_accuracy"],
-        )  # fmt: skip
+    if new:
+        logging.warning(
+            "%s lacks the masked-LM head or a part of it: %d variables are new, and what is measured "
+            "before they are trained means nothing", folder, len(new))  # fmt: skip
+        model.newly_made = ()  # the evaluation at step 0 wants its scores nevertheless
+    return model
 
 
 def write_language_shares(

@@ -1,7 +1,13 @@
+import types
+
 import keras
+import numpy as np
 import pytest
 
+from rembert_tf.checkpoints.folder import save_pretrained
+from rembert_tf.checkpoints.model_from_weights import variables_by_path
 from rembert_tf.config import RemBertConfig
+from rembert_tf.models.masked_lm import RemBertForMaskedLM
 
 
 @pytest.fixture(autouse=True)
@@ -32,3 +38,24 @@ def coupled(config):
     return config.replace(
         input_embedding_size=16, output_embedding_size=16, tie_word_embeddings=True
     )
+
+
+@pytest.fixture
+def folder(config, tmp_path):
+    """A masked LM's folder."""
+    tokenizer = types.SimpleNamespace(vocab_size=50, model_bytes=b"a vocabulary")
+    save_pretrained(RemBertForMaskedLM(config), tmp_path / "model", tokenizer)
+    return tmp_path / "model"
+
+
+@pytest.fixture(scope="session")
+def assert_same_weights():
+    """Checks that two models have the same variables with the same values."""
+
+    def check(one, other):
+        ours, theirs = variables_by_path(one), variables_by_path(other)
+        assert list(ours) == list(theirs)
+        for path, variable in ours.items():
+            np.testing.assert_array_equal(variable.numpy(), theirs[path].numpy(), err_msg=path)
+
+    return check

@@ -2,19 +2,9 @@ import pytest
 
 from rembert_tf.checkpoints import names
 from rembert_tf.checkpoints.model_from_weights import variables_by_path
+from rembert_tf.checkpoints.saved_class import CLASSES
 from rembert_tf.models.encoder import RemBertEncoder
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
-from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
-from rembert_tf.models.token_classification import RemBertForTokenClassification
-
-
-def _models(config):
-    return (
-        RemBertEncoder(config),
-        RemBertForMaskedLM(config),
-        RemBertForSequenceClassification(config),
-        RemBertForTokenClassification(config),
-    )
 
 
 @pytest.mark.parametrize("side", ["ours", "hugging_face", "google_tf1"])
@@ -25,8 +15,8 @@ def test_no_name_occurs_twice(side):
 
 def test_table_and_models_leave_nothing_over(config):
     used = set()
-    for model in _models(config):
-        for path, variable in variables_by_path(model).items():
+    for model_class in CLASSES.values():
+        for path, variable in variables_by_path(model_class(config)).items():
             assert path == variable.path
             used.add(path.replace("layer_0", "layer_#").replace("layer_1", "layer_#"))
     assert used == {row.ours for row in names.TABLE}
@@ -51,6 +41,9 @@ def test_known_names():
     row = names.by_hugging_face_key("cls.predictions.decoder.weight")
     assert row.ours == "masked_lm_head/output_embedding/table"
     assert not row.hugging_face_transposed
+    row = names.by_variable_path("qa_outputs/kernel")  # BERT's run_squad.py: [2, D]
+    assert row.hugging_face == "qa_outputs.weight" and row.google_tf1 == "cls/squad/output_weights"
+    assert row.google_tf1_transposed
     with pytest.raises(KeyError):
         names.by_hugging_face_key("rembert.encoder.layer.0.crossattention.self.query.weight")
 

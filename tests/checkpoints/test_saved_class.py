@@ -3,10 +3,12 @@ import json
 import numpy as np
 import pytest
 
+import rembert_tf
 from rembert_tf.checkpoints.folder import save_pretrained
 from rembert_tf.checkpoints.model_from_weights import variables_by_path
 from rembert_tf.checkpoints.saved_class import CLASSES, load_saved_class
 from rembert_tf.models.encoder import RemBertEncoder
+from rembert_tf.models.pretrained_model import PretrainedModel
 
 
 @pytest.fixture
@@ -21,6 +23,17 @@ def name_classes(folder, names):
     (folder / "config.json").write_text(json.dumps({**values, "architectures": names}))
 
 
+def test_every_public_model_is_found_by_its_name():
+    public = {name: getattr(rembert_tf, name) for name in rembert_tf.__all__}
+    models = {
+        name: value
+        for name, value in public.items()
+        if isinstance(value, type) and issubclass(value, PretrainedModel)
+    }
+    assert len(models) == 5
+    assert CLASSES == {**models, "RemBertModel": RemBertEncoder}
+
+
 @pytest.mark.parametrize("name", CLASSES)
 def test_the_class_that_was_saved_comes_back(config, tmp_path, name):
     model = CLASSES[name](config)
@@ -28,7 +41,7 @@ def test_the_class_that_was_saved_comes_back(config, tmp_path, name):
     name_classes(tmp_path / "model", [name])
     again = load_saved_class(tmp_path / "model", dtype="mixed_bfloat16")
     assert type(again) is CLASSES[name]
-    assert again.config == config and again.compute_dtype == "bfloat16"
+    assert again.config == model.config and again.compute_dtype == "bfloat16"
     ours, theirs = variables_by_path(model), variables_by_path(again)
     assert list(ours) == list(theirs)
     for path, variable in ours.items():
@@ -42,7 +55,7 @@ def test_every_variable_must_be_there(folder):
 
 
 def test_missing_files(folder, tmp_path):
-    with pytest.raises(FileNotFoundError, match="must be a model folder.*nowhere/config.json"):
+    with pytest.raises(FileNotFoundError, match="must be a folder that exists.*nowhere"):
         load_saved_class(tmp_path / "nowhere")
     (folder / "model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match="model: no model.safetensors"):
@@ -58,8 +71,8 @@ def test_classes_that_are_not_ours(folder, names):
         load_saved_class(folder)
     assert str(error.value) == (
         f"{folder / 'config.json'}: `architectures` must name one of RemBertEncoder, "
-        "RemBertForMaskedLM, RemBertForSequenceClassification, RemBertForTokenClassification, "
-        f"RemBertModel. Received: architectures={names!r}"
+        "RemBertForMaskedLM, RemBertForQuestionAnswering, RemBertForSequenceClassification, "
+        f"RemBertForTokenClassification, RemBertModel. Received: architectures={names!r}"
     )
 
 

@@ -101,17 +101,33 @@ def test_attention_against_a_loop():
 
 
 @pytest.mark.parametrize("policy", ["float32", "mixed_bfloat16", "mixed_float16"])
-def test_attention_is_finite_with_large_scores_and_nothing_to_see(policy):
+def test_attention_with_large_scores_and_little_or_nothing_to_see(policy):
     layer = SelfAttention(4, 1, dtype=policy)
     layer.build()
-    for dense in (layer.query, layer.key):
+    for dense in (layer.query, layer.key, layer.value, layer.output_dense):
         dense.kernel.assign(np.eye(4))
-    # Rows of +10 and -10: scores are +200 and -200 before, +100 and -100 after the scaling.
-    x = tf.constant([[[10.0] * 4, [-10.0] * 4, [10.0] * 4]] * 3)
+    rows = np.array([5.0, -5.0, 5.0])  # scores of +50 with their like and -50 with their opposite
+    x = tf.constant(np.tile(rows[:, None], (3, 1, 4)), "float32")
     mask = tf.constant([[True, True, True], [True, False, False], [False, False, False]])
     with tf.GradientTape() as tape:
         tape.watch(x)
         outputs = tf.cast(layer(x, mask), "float32")
         loss = tf.reduce_sum(tf.square(outputs))
-    assert np.all(np.isfinite(outputs))
-    assert np.all(np.isfinite(tape.gradient(loss, x)))
+    gradients = tape.gradient(loss, [x, *(weight.value for weight in layer.weights)])
+    # What is like the query; the only token that may be seen; the mean of all values.
+    expected = [rows, np.full(3, 5.0), np.full(3, rows.mean())]
+    np.testing.assert_allclose(outputs[..., 0], expected, rtol=0.01)
+    assert all(np.all(np.isfinite(gradient)) for gradient in gradients)
+
+
+@pytest.mark.parametrize("scale", [1e-5, 1e4])
+def test_normalization_of_half_precision_is_computed_in_float32(scale):
+    """In float16 the squares of 1e4 are infinite, those of 1e-5 are 0, and so is the epsilon."""
+    layer = Embeddings(20, 8, max_position_embeddings=6, dtype="mixed_float16")
+    layer.build()
+    row = np.array([1.0, -1.0, 2.0, -2.0, 1.0, -1.0, 2.0, -2.0])
+    layer.word_embeddings.assign(np.tile(scale * row, (20, 1)))
+    for table in (layer.position_embeddings, layer.token_type_embeddings):
+        table.assign(np.zeros(table.shape))
+    outputs = tf.cast(layer(np.array([[3, 7]])), "float32")
+    np.testing.assert_allclose(outputs[0], [row / np.sqrt(2.5)] * 2, rtol=0.02)

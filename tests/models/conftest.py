@@ -1,6 +1,19 @@
+import importlib.util
+import pathlib
+
 import pytest
 
 from rembert_tf.config import RemBertConfig
+
+
+@pytest.fixture(scope="session")
+def golden_models():
+    """The module `golden_models.py`."""
+    path = pathlib.Path(__file__).parent / "golden_models.py"
+    spec = importlib.util.spec_from_file_location("golden_models", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""What a model holds: counts, names, tying, gradients, and the way through a .keras file."""
+"""What a model holds: counts, names, tying, and gradients."""
 
 import keras
 import numpy as np
@@ -7,12 +7,14 @@ import tensorflow as tf
 
 from rembert_tf.models.encoder import RemBertEncoder
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
+from rembert_tf.models.question_answering import RemBertForQuestionAnswering
 from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
 from rembert_tf.models.token_classification import RemBertForTokenClassification
 
 MODELS = [
     RemBertEncoder,
     RemBertForMaskedLM,
+    RemBertForQuestionAnswering,
     RemBertForSequenceClassification,
     RemBertForTokenClassification,
 ]
@@ -57,6 +59,9 @@ masked_lm_head/output_embedding/table
 masked_lm_head/output_embedding/bias
 """.split()
 CLASSIFIER_PATHS = ["classifier/dense/kernel", "classifier/dense/bias"]
+QUESTION_ANSWERING_PATHS = ["qa_outputs/kernel", "qa_outputs/bias"]
+
+ONE_WIDTH = {"input_embedding_size": 16}
 
 
 def _tied(config):
@@ -79,29 +84,53 @@ def test_variable_paths_are_api(config):
         ENCODER_PATHS + POOLER_PATHS + CLASSIFIER_PATHS
     )
     assert paths(RemBertForTokenClassification(config)) == sorted(ENCODER_PATHS + CLASSIFIER_PATHS)
+    assert paths(RemBertForQuestionAnswering(config)) == sorted(
+        ENCODER_PATHS + QUESTION_ANSWERING_PATHS
+    )
+    without_projection = RemBertEncoder(config.replace(**ONE_WIDTH))
+    assert set(paths(encoder)) - set(paths(without_projection)) == {
+        "rembert/input_projection/kernel",
+        "rembert/input_projection/bias",
+    }
     # A second model, and a name of its own, change nothing below the first component.
     assert paths(RemBertEncoder(config)) == paths(encoder)
     named = paths(RemBertEncoder(config, name="mine"))
     assert named == [path.replace("rembert", "mine", 1) for path in paths(encoder)]
 
 
-@pytest.mark.parametrize("changes", [{}, {"input_embedding_size": 16}, "tied", "tied, one width"])
-def test_arithmetic_is_what_the_models_hold(config, changes):
-    if changes == "tied":
-        config = _tied(config)
-    elif changes == "tied, one width":
-        config = config.replace(
-            input_embedding_size=16, output_embedding_size=16, tie_word_embeddings=True
-        )
-        assert not config.input_projection
-    else:
-        config = config.replace(**changes)
+@pytest.mark.parametrize(
+    ("changes", "has_projection"),
+    [
+        ({}, True),
+        ({"output_embedding_size": 8, "tie_word_embeddings": True}, True),
+        (ONE_WIDTH, False),
+        ({**ONE_WIDTH, "input_projection": True}, True),
+        ({**ONE_WIDTH, "output_embedding_size": 16, "tie_word_embeddings": True}, False),
+    ],
+)
+def test_arithmetic_is_what_the_models_hold(config, changes, has_projection):
+    config = config.replace(**changes)
+    assert config.input_projection == has_projection
     count = config.num_parameters()
     assert RemBertEncoder(config).count_params() == count.encoder_with_pooler_total
     assert RemBertEncoder(config, add_pooler=False).count_params() == count.finetuning_total
     masked_lm = RemBertForMaskedLM(config)
     assert masked_lm.count_params() == count.masked_lm_total
     assert masked_lm.masked_lm_head.count_params() == count.masked_lm_head_total
+
+
+@pytest.mark.parametrize("model_class", MODELS)
+def test_everything_is_there_before_the_first_call(config, model_class):
+    model = model_class(config)
+    encoder = model if model_class is RemBertEncoder else model.encoder
+    assert encoder.embeddings.word_embeddings.shape == (50, 8)
+    assert encoder.input_projection.kernel.shape == (8, 16)
+    assert len(encoder.transformer_layers) == 2
+    assert model.count_params() == sum(np.prod(variable.shape) for variable in model.weights)
+    assert model.built and model.config == model_class.from_config(model.get_config()).config
+    if model_class is RemBertForMaskedLM:
+        assert model.masked_lm_head.output_embedding.table.shape == (50, 24)
+        assert model.masked_lm_head.output_embedding.bias.shape == (50,)
 
 
 @pytest.mark.parametrize("model_class", MODELS)
@@ -141,24 +170,6 @@ def test_untied_sides_move_alone(config):
     output_table.assign(output_table + 1.0)
     np.testing.assert_array_equal(model.encoder(ids)["last_hidden_state"], hidden)
     assert not np.allclose(model(ids), logits)
-
-
-@pytest.mark.parametrize("model_class", MODELS)
-def test_keras_file_round_trip(dropout_config, model_class, tmp_path):
-    model = model_class(_tied(dropout_config), dtype="mixed_bfloat16", name="mine")
-    model.save(tmp_path / "model.keras")
-    again = keras.saving.load_model(tmp_path / "model.keras")
-    assert type(again) is model_class
-    assert again.config == model.config
-    assert again.dtype_policy.name == "mixed_bfloat16" and again.name == "mine"
-    assert [v.path for v in again.variables] == [v.path for v in model.variables]
-    for one, other in zip(
-        keras.tree.flatten(model(FEATURES)), keras.tree.flatten(again(FEATURES)), strict=True
-    ):
-        np.testing.assert_array_equal(tf.cast(one, "float32"), tf.cast(other, "float32"))
-    if model_class is RemBertForMaskedLM:
-        output_table = again.masked_lm_head.output_embedding.table
-        assert output_table is again.encoder.embeddings.word_embeddings
 
 
 @pytest.mark.parametrize("tied", [False, True])

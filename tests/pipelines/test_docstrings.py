@@ -10,10 +10,12 @@ MODULES = [
     "manifest",
     "masking",
     "packing",
+    "piece_matching",
     "pretraining",
     "records",
     "sampling",
     "tokenization",
+    "vocabulary_merge",
 ]
 
 

@@ -1,3 +1,5 @@
+import re
+
 import pytest
 import sentencepiece
 
@@ -60,6 +62,61 @@ def test_a_size_that_the_text_does_not_allow_is_refused_with_the_limits(learn, t
     learn(vocab_size=largest, languages=("en",))
     with pytest.raises(ValueError, match=r"must be at least \d+: the special pieces and the char"):
         learn(vocab_size=20)
+
+
+# Extending
+
+
+@pytest.fixture(scope="module")
+def without_greek(text_folder, small_world, tmp_path_factory):
+    """Path of 280 pieces of nine languages."""
+    languages = tuple(sorted(set(small_world.SENTENCES) - {"el"}))
+    output = tmp_path_factory.mktemp("without_greek")
+    return vocabulary.train_vocabulary(
+        VocabularyConfig(
+            input_dir=str(text_folder), output=str(output), vocab_size=280, languages=languages
+        )
+    )
+
+
+def test_a_vocabulary_is_extended_to_the_size_asked_for(learn, without_greek, small_world):
+    old = RemBertTokenizer.from_file(without_greek)
+    new = RemBertTokenizer.from_file(
+        learn(extend=str(without_greek.parent), vocab_size=310, languages=("el",))
+    )
+    assert new.vocab_size == 310 and new.pieces()[:280] == old.pieces()
+    assert (new.cls_id, new.mask_id) == (old.cls_id, old.mask_id)
+    for language, sentences in small_world.SENTENCES.items():
+        before, after = old.encode(sentences), new.encode(sentences)
+        if language == "el":
+            assert all(old.unk_id in ids for ids in before)
+            assert not any(new.unk_id in ids for ids in after)
+        else:
+            assert [ids.tolist() for ids in before] == [ids.tolist() for ids in after], language
+
+
+def test_pieces_that_the_old_vocabulary_has_do_not_count(learn, vocabulary_file, caplog):
+    caplog.set_level("INFO")
+    path = learn(extend=str(vocabulary_file), vocab_size=310, languages=("en", "ru"))
+    tokenizer = RemBertTokenizer.from_file(path)
+    assert tokenizer.vocab_size == 310 and len(set(tokenizer.pieces())) == 310
+    found = [int(n) for n in re.findall(r"(\d+) of them to append", caplog.text)]
+    assert len(found) > 1 and found[0] < found[-1] == 10  # another round was needed
+
+
+def test_a_size_that_cannot_be_reached_by_extending_is_refused(learn, without_greek):
+    settings = {"extend": str(without_greek), "languages": ("el",)}
+    with pytest.raises(ValueError, match=r"at most (\d+) pieces in all.*vocab_size=900") as error:
+        learn(vocab_size=900, **settings)
+    largest = int(str(error.value).split("at most ")[1].split()[0])
+    path = learn(vocab_size=largest, **settings)
+    assert RemBertTokenizer.from_file(path).vocab_size == largest
+    with pytest.raises(ValueError, match="above the 280 pieces .* Received: vocab_size=280"):
+        learn(vocab_size=280, **settings)
+    with pytest.raises(FileNotFoundError, match="nowhere: no such vocabulary file"):
+        learn(extend="nowhere")
+    with pytest.raises(ValueError, match="`byte_fallback` must be left out with `extend`"):
+        learn(vocab_size=900, byte_fallback=True, **settings)
 
 
 def test_text_that_cannot_be_used_is_refused(learn, tmp_path):

@@ -222,6 +222,39 @@ def test_a_frozen_encoder_stays_as_it_was(settings, init_checkpoint, tmp_path):
     assert np.any(after["classifier.bias"])  # the head has moved
 
 
+def test_a_frozen_input_embedding_stays_and_everything_else_moves(
+    settings, init_checkpoint, tmp_path
+):
+    finetune(*settings(tmp_path / "run", freeze_input_embedding=True, epochs=0.5))
+    before = safetensors.numpy.load_file(init_checkpoint / "model.safetensors")
+    after = weights(tmp_path / "run")
+    # The bias of the keys has no gradient but rounding.
+    encoder = [n for n in after if n.startswith("rembert.") and not n.endswith("key.bias")]
+    still = [name for name in encoder if np.array_equal(after[name], before[name])]
+    assert still == ["rembert.embeddings.word_embeddings.weight"]
+    assert len(encoder) > 20 and np.any(after["classifier.bias"])
+
+
+def test_the_first_layers_of_a_deeper_model_are_kept(settings, vocabulary_file, tmp_path):
+    tokenizer = RemBertTokenizer.from_file(vocabulary_file)
+    config = RemBertConfig(vocab_size=tokenizer.vocab_size, **SHAPE | {"num_hidden_layers": 3})
+    save_pretrained(RemBertForMaskedLM(config), tmp_path / "deep", tokenizer)
+    source = {"init_checkpoint": str(tmp_path / "deep"), "freeze_encoder": True, "epochs": 0.5}
+    finetune(*settings(tmp_path / "run", num_hidden_layers=2, **source))
+    before = safetensors.numpy.load_file(tmp_path / "deep/model.safetensors")
+    after = weights(tmp_path / "run")
+    numbers = {name.split(".")[3] for name in after if name.startswith("rembert.encoder.layer.")}
+    assert numbers == {"0", "1"}
+    for name in after.keys() & before.keys():
+        np.testing.assert_array_equal(after[name], before[name], err_msg=name)
+    model, _ = load_pretrained(tmp_path / "run/model", RemBertForTokenClassification, strict=True)
+    assert model.config.num_hidden_layers == 2
+    with pytest.raises(ValueError, match="between 1 and 3. Received: num_hidden_layers=4"):
+        finetune(*settings(tmp_path / "other", num_hidden_layers=4, **source))
+    with pytest.raises(ValueError, match="keeps layers of an `init_checkpoint`. Received: num_hid"):
+        FinetuningConfig(model_config="tiny", tokenizer="x", num_hidden_layers=4)
+
+
 def test_sequences_longer_than_the_model_are_refused(settings, tagger, data_dir, tmp_path):
     with pytest.raises(ValueError, match="embeddings 32. Received: max_seq_length=33"):
         finetune(*settings(tmp_path / "run", max_seq_length=33))

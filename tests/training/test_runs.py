@@ -19,9 +19,10 @@ from rembert_tf.checkpoints.folder import load_pretrained
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
-from rembert_tf.pipelines.config import PretrainingDataConfig
+from rembert_tf.pipelines.config import PretrainingDataConfig, VocabularyConfig
 from rembert_tf.pipelines.pretraining import make_pretraining_dataset
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
+from rembert_tf.pipelines.vocabulary import train_vocabulary
 from rembert_tf.training.checkpointing import TrainingCheckpoint
 from rembert_tf.training.config import (
     DistributionConfig,
@@ -315,6 +316,97 @@ def test_a_checkpoint_of_another_model_is_refused(changes, tmp_path):
     TrainingCheckpoint(new_trainer(), tmp_path, keep=2).save()
     with pytest.raises(ValueError, match="ckpt-0: not a checkpoint of this model"):
         TrainingCheckpoint(new_trainer(**changes), tmp_path, keep=2).restore()
+
+
+# Going on from a model folder
+
+
+def going_on(settings, folder, **changes):
+    return settings(folder, model_config="", tokenizer="", **changes)
+
+
+def first_loss(trainer, data, tokenizer):
+    """The loss of batch 0, its dropout included, before the step moves anything."""
+    dataset = make_pretraining_dataset(data, tokenizer)
+    return trainer.fit(dataset, steps_per_epoch=1, shuffle=False, verbose=0).history["loss"][0]
+
+
+def test_training_goes_on_from_a_folder_where_the_model_stands(settings, tmp_path):
+    model = pretrain(*settings(tmp_path / "first", steps=4, warmup_steps=1))
+    init = tmp_path / "first/model"
+    pretrain(*going_on(settings, tmp_path / "further", init_checkpoint=str(init), steps=2,
+                       warmup_steps=1))  # fmt: skip
+    before, after = (lines(tmp_path / run, "heldout") for run in ("first", "further"))
+    assert after[0]["loss"] == pytest.approx(before[4]["loss"], abs=1e-6)
+    _, _, data, optimizer, distribution = settings(tmp_path)
+    trainer = masked_lm_trainer(model, optimizer, distribution, total_steps=10)
+    expected = first_loss(trainer, data, RemBertTokenizer.from_file(init))
+    assert losses(tmp_path / "further")[1] == pytest.approx(expected, abs=1e-6)
+    assert (tmp_path / "further/config.json").read_text() == (
+        tmp_path / "first/config.json"
+    ).read_text()
+
+
+def test_an_encoder_without_a_head_gets_a_new_one(settings, unbroken, tmp_path, caplog):
+    """The published checkpoint at Hugging Face is such a folder."""
+    caplog.set_level("WARNING")
+    encoder, _ = load_pretrained(unbroken / "model")
+    encoder.save_pretrained(tmp_path / "encoder", RemBertTokenizer.from_file(unbroken / "model"))
+    start = {"init_checkpoint": str(tmp_path / "encoder"), "learning_rate": 1e-9}
+    pretrain(*going_on(settings, tmp_path / "run", steps=2, warmup_steps=1, **start))
+    assert "encoder lacks the masked-LM head or a part of it: 6 variables are new" in caplog.text
+    assert "masked_lm_head/output_embedding/table" in caplog.text
+    heldout = lines(tmp_path / "run", "heldout")
+    assert sorted(heldout) == [0, 2]
+    assert heldout[0]["loss"] > lines(unbroken, "heldout")[STEPS]["loss"] + 0.5
+    trained, start = weights(tmp_path / "run"), weights(unbroken)
+    for name in start:
+        near = np.allclose(trained[name], start[name], rtol=0, atol=1e-6)
+        assert near == name.startswith("rembert.") or "bias" in name or "LayerNorm" in name, name
+
+
+def test_the_vocabulary_of_the_records_must_be_that_of_the_model(
+    settings, unbroken, tmp_path, text_folder, vocabulary_file
+):
+    init = shutil.copytree(unbroken / "model", tmp_path / "init")
+    other = train_vocabulary(
+        VocabularyConfig(
+            input_dir=str(text_folder), output=str(tmp_path / "other"), vocab_size=200,
+            languages=LANGUAGES + ("hi", "ja"),
+        )
+    )  # fmt: skip
+    shutil.copy(other, init)
+    hint = f"rembert-convert --input={init} --output=NEW_FOLDER --tokenizer="
+    for flags, place in (
+        ({"tokenizer": str(vocabulary_file)}, str(vocabulary_file)),
+        ({}, settings(tmp_path)[2].records_dir),
+    ):
+        configs = settings(
+            tmp_path / "run", **{"model_config": "", "tokenizer": "", **flags},
+            init_checkpoint=str(init),
+        )  # fmt: skip
+        with pytest.raises(ValueError, match=f"not the vocabulary of .*{hint}") as error:
+            pretrain(*configs)
+        assert str(error.value).endswith(f"--tokenizer={place}")
+    (init / "sentencepiece.model").unlink()
+    with pytest.raises(ValueError, match="`tokenizer` is needed, since .*init holds no sent"):
+        pretrain(*going_on(settings, tmp_path / "run", init_checkpoint=str(init)))
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_cannot_be_gone_on_from_is_refused(settings, unbroken, tmp_path):
+    with pytest.raises(FileNotFoundError, match="`init_checkpoint`: .* folder"):
+        pretrain(*going_on(settings, tmp_path / "run", init_checkpoint="./nowhere"))
+    init = shutil.copytree(unbroken / "model", tmp_path / "init")
+    config = RemBertConfig.from_json_file(init / "config.json")
+    config.replace(num_hidden_layers=2).to_json_file(init / "config.json")
+    with pytest.raises(ValueError, match="init: parts of the encoder are missing: .*/layer_1/"):
+        pretrain(*going_on(settings, tmp_path / "run", init_checkpoint=str(init)))
+    with pytest.raises(ValueError, match="either `model_config`"):
+        settings(tmp_path / "run", init_checkpoint=str(init))
+    with pytest.raises(ValueError, match="`model_config` needs a `tokenizer`"):
+        settings(tmp_path / "run", tokenizer="")
+    assert not (tmp_path / "run").exists()
 
 
 # Two devices
