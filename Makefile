@@ -38,7 +38,7 @@ format: .venv/ready
 
 # A skipped oracle has compared nothing: --strict-oracles makes a skip a failure.
 oracles: .venv-oracles/ready
-	.venv-oracles/bin/python -m pytest -m oracle --strict-oracles $(PYTEST_FLAGS)
+	.venv-oracles/bin/python -m pytest tests/oracles -m oracle --strict-oracles $(PYTEST_FLAGS)
 
 .venv/ready: setup.py constraints.txt
 	$(PYTHON) -m venv .venv

@@ -99,7 +99,7 @@ def _fill(model, weights, found):
     """
     try:
         for path in sorted(found, key=lambda path: -math.prod(found[path].shape)):
-            value = _to_tensor(weights.read(path), found[path].dtype)
+            value = to_tensor(weights.read(path), found[path].dtype)
             found[path]._initializer = lambda shape, dtype, value=value: value
     except BaseException:
         _give_zeros(model)
@@ -112,7 +112,7 @@ def _give_zeros(model):
         variable._initializer = keras.initializers.Zeros()
 
 
-def _to_tensor(array, dtype):
+def to_tensor(array, dtype):
     """Returns an array as a tensor of the backend.
 
     TensorFlow makes two copies of an array. It makes none of aligned memory that DLPack hands over.

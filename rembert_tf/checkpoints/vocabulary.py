@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from rembert_tf.checkpoints import names
-from rembert_tf.checkpoints.model_from_weights import variables_by_path
+from rembert_tf.checkpoints.model_from_weights import to_tensor, variables_by_path
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.pretrained_model import PretrainedModel
 from rembert_tf.pipelines.piece_matching import PieceMatch, match_pieces
@@ -161,16 +161,19 @@ def _start(new, old, axis, match, new_rows):
     """Makes a waiting variable take its value from an old one, whose rows along `axis` change."""
 
     def read(shape, dtype):
-        array = old.numpy()
-        if axis is not None:
-            rows = np.moveaxis(array, axis, 0)
-            changed = np.take(rows, match.kept, axis=0, mode="clip")
-            changed[match.kept < 0] = 0
-            new_rows(changed, rows, match)
-            array = np.moveaxis(changed, 0, axis)
-        return keras.ops.convert_to_tensor(array, dtype=dtype)
+        return to_tensor(_values(old, axis, match, new_rows), dtype)
 
     new._initializer = read
+
+
+def _values(old, axis, match, new_rows):
+    if axis is None:
+        return old.numpy()
+    rows = np.moveaxis(old.numpy(), axis, 0)
+    changed = np.take(rows, match.kept, axis=0, mode="clip")
+    changed[match.kept < 0] = 0
+    new_rows(changed, rows, match)
+    return np.moveaxis(changed, 0, axis)
 
 
 def _zero_rows(changed, rows, match):
