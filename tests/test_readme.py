@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from rembert_tf.checkpoints.convert_config import ConvertConfig
 from rembert_tf.config import RemBertConfig
 from rembert_tf.named_sizes import size_table
 
@@ -40,13 +41,22 @@ def test_python_blocks_run_as_written_and_in_order(tmp_path, monkeypatch):
     assert (tmp_path / "encoder" / "model.safetensors").is_file()
 
 
+def commands(block):
+    lines = block.replace("\\\n", " ").splitlines()
+    return [shlex.split(line, comments=True) for line in lines if line.startswith("rembert-")]
+
+
 def test_demo_commands_are_those_that_make_demo_runs():
-    shown = [
-        shlex.split(line)
-        for line in "\n".join(blocks("sh")).replace("\\\n", " ").splitlines()
-        if line.startswith("rembert-")
-    ]
-    assert shown == [command for _, commands in demo().stages("demo") for command in commands]
+    shown = commands(blocks("sh")[0])
+    assert shown == [command for _, stage in demo().stages("demo") for command in stage]
+
+
+def test_conversions_have_flags_that_exist():
+    shown = [command for block in blocks("sh")[1:] for command in commands(block)]
+    assert len(shown) == 2
+    for binary, *flags in shown:
+        assert binary == "rembert-convert"
+        ConvertConfig(**dict(flag.removeprefix("--").split("=", 1) for flag in flags))
 
 
 @pytest.mark.parametrize("recipe", sorted((ROOT / "flags/recipes").glob("*.flags")), ids=str)
