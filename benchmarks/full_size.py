@@ -1,19 +1,21 @@
 """Loads a checkpoint of the published size, beside Hugging Face transformers: time and peak memory.
 
-Makes random checkpoints of 576M (encoder) and 995M parameters (with the masked-LM head) in
-Hugging Face's form, takes them through rembert-convert and back into transformers, and measures in
-fresh processes, by turns: the load alone, and the load with a first forward pass (transformers maps
-the file into memory and reads it only then). Files are read once before, so the cache is warm.
+Makes random checkpoints of 576M (encoder with pooler) and 993M parameters (masked LM, without) in
+Hugging Face's form, converts them to a model folder, which transformers loads, to Model Garden's
+form and back, and measures in fresh processes, by turns: the load alone, and the load with a first
+forward pass (transformers maps the file into memory and reads it only then). Files are read once
+before, so the cache is warm.
 Peak memory is VmHWM less VmHWM after the imports, over the bytes of the weights.
 
-    python benchmarks/full_size.py --folder=/somewhere/with/14/GB
+    python benchmarks/full_size.py --folder=/somewhere/with/25/GB
 
-Needs the extra [benchmarks], 14 GB of disk and 10 GB of memory.
+Needs the extra [benchmarks], 25 GB of disk and 10 GB of memory.
 """
 
 import argparse
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -24,6 +26,7 @@ CLASSES = {
     "encoder": ("RemBertEncoder", "RemBertModel"),
     "masked_lm": ("RemBertForMaskedLM", "RemBertForMaskedLM"),
 }
+GARDEN = "--output_format=model_garden"
 IDS = [[312, 56498, 313, 2125, 313, *range(400, 427)]]
 
 
@@ -46,13 +49,13 @@ def main():
         converted = os.path.join(arguments.folder, f"converted_{model}")
         if not os.path.exists(published):
             make(published, model)
-        start = time.perf_counter()
-        subprocess.run(
-            [os.path.join(os.path.dirname(sys.executable), "rembert-convert"),
-             f"--input={published}", f"--output={converted}", "--strict"],
-            check=True,
-        )  # fmt: skip
-        print(f"{model}: rembert-convert took {time.perf_counter() - start:.1f} s")
+        print(f"{model}: to a model folder in {convert(published, converted):.1f} s")
+        garden, back = (
+            os.path.join(arguments.folder, f"{name}_{model}") for name in ("garden", "back")
+        )
+        print(f"{model}: to Model Garden in {convert(converted, garden, GARDEN):.1f} s")
+        print(f"{model}: from Model Garden in {convert(garden, back, '--hidden_act=gelu'):.1f} s")
+        print(f"{model}: the same bytes after both: {same_tensors(converted, back)}")
         print(f"{model}: transformers loads it: {missing_in_transformers(converted, model)}")
         size = os.path.getsize(os.path.join(converted, "model.safetensors"))
         for task in ("load", "forward"):
@@ -66,6 +69,31 @@ def main():
             )
             rows.append((model, task, size, values))
     print("\n" + table(rows))
+
+
+def convert(source, target, *flags):
+    """Runs rembert-convert; returns its seconds."""
+    if os.path.exists(target):
+        shutil.rmtree(target)
+    binary = os.path.join(os.path.dirname(sys.executable), "rembert-convert")
+    start = time.perf_counter()
+    subprocess.run(
+        [binary, f"--input={source}", f"--output={target}", "--strict", *flags],
+        check=True, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    return time.perf_counter() - start
+
+
+def same_tensors(one, other):
+    """Returns whether two folders hold the same tensors, read one at a time."""
+    import numpy as np
+    import safetensors
+
+    files = [os.path.join(folder, "model.safetensors") for folder in (one, other)]
+    with safetensors.safe_open(files[0], "np") as a, safetensors.safe_open(files[1], "np") as b:
+        return set(a.keys()) == set(b.keys()) and all(
+            np.array_equal(a.get_tensor(key), b.get_tensor(key)) for key in a.keys()
+        )
 
 
 def make(folder, model):
