@@ -176,17 +176,7 @@ class RemBertConfig:
             FileNotFoundError: If there is no such file.
             ValueError: If the file is no JSON object, or as in `from_dict`.
         """
-        path = os.fspath(path)
-        with open(path, encoding="utf-8") as file:
-            try:
-                values = json.load(file)
-            except json.JSONDecodeError as error:
-                raise ValueError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
-            except UnicodeDecodeError as error:
-                raise ValueError(f"{path}: not UTF-8: {error}") from None
-        if not isinstance(values, dict):
-            raise ValueError(f"{path}: expected a JSON object. Received: {type(values).__name__}")
-        return cls.from_dict(values, source=path)
+        return cls.from_dict(read_json_object(path), source=os.fspath(path))
 
     def to_json_file(self, path: str | os.PathLike) -> None:
         """Writes a `config.json` to a temporary name, then renames it."""
@@ -208,6 +198,19 @@ class RemBertConfig:
             changes.setdefault("input_projection", None)
         return dataclasses.replace(self, **changes)
 
+    def first_layers(self, num_hidden_layers: int) -> "RemBertConfig":
+        """Returns the configuration of the first layers alone (Chung et al. 2021, Tables 5 and 13).
+
+        Raises:
+            ValueError: If there are not as many layers.
+        """
+        if not 0 < num_hidden_layers <= self.num_hidden_layers:
+            raise ValueError(
+                f"`num_hidden_layers` must be between 1 and {self.num_hidden_layers}. "
+                f"Received: num_hidden_layers={num_hidden_layers}"
+            )
+        return self.replace(num_hidden_layers=num_hidden_layers)
+
     def num_parameters(self) -> "ParameterCount":
         """Counts the parameters of this size, part by part, without building anything."""
         e_in, e_out, d = self.input_embedding_size, self.output_embedding_size, self.hidden_size
@@ -222,6 +225,26 @@ class RemBertConfig:
             head=d * e_out + e_out + 2 * e_out + self.vocab_size,
             output_table=0 if self.tie_word_embeddings else self.vocab_size * e_out,
         )
+
+
+def read_json_object(path: str | os.PathLike) -> dict[str, Any]:
+    """Reads a JSON file that holds one object.
+
+    Raises:
+        FileNotFoundError: If there is no such file.
+        ValueError: If the file is damaged, or holds anything else.
+    """
+    path = os.fspath(path)
+    with open(path, encoding="utf-8") as file:
+        try:
+            values = json.load(file)
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
+        except UnicodeDecodeError as error:
+            raise ValueError(f"{path}: not UTF-8: {error}") from None
+    if not isinstance(values, dict):
+        raise ValueError(f"{path}: expected a JSON object. Received: {type(values).__name__}")
+    return values
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

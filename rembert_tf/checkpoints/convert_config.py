@@ -65,8 +65,9 @@ class ConvertConfig:
                 "Give either `tokenizer` or `vocab_size`. Received: "
                 f"tokenizer={self.tokenizer!r}, vocab_size={self.vocab_size}"
             )
-        if self.dtype and self.output_format == "model_garden":
-            raise ValueError(
-                f"`dtype` is for a model folder. Received: dtype={self.dtype!r}, "
-                "output_format='model_garden'"
-            )
+        for name in ("dtype", "tokenizer"):
+            if getattr(self, name) and self.output_format == "model_garden":
+                raise ValueError(
+                    f"`{name}` is for a model folder. Received: {name}={getattr(self, name)!r}, "
+                    "output_format='model_garden'"
+                )

@@ -13,6 +13,7 @@ import safetensors
 from rembert_tf.checkpoints import hub, model_card
 from rembert_tf.checkpoints.hugging_face_folder import open_hugging_face_folder
 from rembert_tf.checkpoints.model_from_weights import model_from_weights
+from rembert_tf.checkpoints.replaced_folder import replaced_folder
 from rembert_tf.checkpoints.safetensors_file import check_dtype, write_safetensors
 from rembert_tf.checkpoints.stand_ins import settle_stand_ins
 from rembert_tf.config import RemBertConfig
@@ -30,8 +31,7 @@ def save_pretrained(model, path, tokenizer=None, *, dtype=None) -> None:
     """Writes a model as a folder, under a temporary name first.
 
     A folder that an earlier call wrote is replaced; its vocabulary stays if no `tokenizer` is
-    given. What a killed call left beside `path` (`.NAME.incomplete`, `.NAME.old`) is removed, or
-    taken back if `path` was just being replaced.
+    given.
 
     Args:
         model: One of our models.
@@ -48,51 +48,36 @@ def save_pretrained(model, path, tokenizer=None, *, dtype=None) -> None:
     """
     check_dtype(dtype)
     path = os.path.realpath(path)
-    parent, name = os.path.split(path)
-    temporary, old = (os.path.join(parent, f".{name}.{end}") for end in ("incomplete", "old"))
-    _tidy(path, temporary, old)
-    _check_replaceable(path)
+    check_replaceable(path)
     if tokenizer is not None and tokenizer.vocab_size > model.config.vocab_size:
         raise ValueError(
             "`tokenizer` must not have more pieces than the model. Received: "
             f"vocab_size={tokenizer.vocab_size}, model vocab_size={model.config.vocab_size}"
         )
-    hugging_face_class = type(model).__name__.replace("Encoder", "Model")
-    os.makedirs(temporary)
     try:
-        # `dtype` is what transformers 5 makes the model in, unless its user asks for another one.
-        values = {
-            "architectures": [hugging_face_class],
-            "dtype": "float32",
-            **model.config.to_dict(),
-        }
-        with open(os.path.join(temporary, CONFIG), "w", encoding="utf-8") as file:
-            json.dump(values, file, indent=2, ensure_ascii=False)
-            file.write("\n")
-        write_safetensors(model, os.path.join(temporary, WEIGHTS), dtype)
-        # safetensors lets nobody but the owner read it.
-        shutil.copymode(os.path.join(temporary, CONFIG), os.path.join(temporary, WEIGHTS))
-        if tokenizer is not None:
-            with open(os.path.join(temporary, VOCABULARY), "wb") as file:
-                file.write(tokenizer.model_bytes)
-        elif os.path.exists(os.path.join(path, VOCABULARY)):
-            shutil.copy(os.path.join(path, VOCABULARY), temporary)
-        model_card.write_model_card(temporary, name, model, hugging_face_class, dtype)
-        if os.path.exists(path):
-            os.rename(path, old)
-        os.rename(temporary, path)
+        with replaced_folder(path) as folder:
+            _write(folder, path, model, tokenizer, dtype)
     except safetensors.SafetensorError as error:  # no OSError, even where the disk is full
         raise OSError(f"{path}: could not be written: {error}") from error
-    finally:
-        _tidy(path, temporary, old)
 
 
-def _tidy(path, temporary, old):
-    """Removes what is left beside `path`, or takes the old folder back if the new one is not there."""
-    shutil.rmtree(temporary, ignore_errors=True)
-    if os.path.exists(old) and not os.path.lexists(path):
-        os.rename(old, path)
-    shutil.rmtree(old, ignore_errors=True)
+def _write(folder, path, model, tokenizer, dtype):
+    """Writes the files that shall lie at `path` to `folder`."""
+    hugging_face_class = type(model).__name__.replace("Encoder", "Model")
+    # `dtype` is what transformers 5 makes the model in, unless its user asks for another one.
+    values = {"architectures": [hugging_face_class], "dtype": "float32", **model.config.to_dict()}
+    with open(os.path.join(folder, CONFIG), "w", encoding="utf-8") as file:
+        json.dump(values, file, indent=2, ensure_ascii=False)
+        file.write("\n")
+    write_safetensors(model, os.path.join(folder, WEIGHTS), dtype)
+    # safetensors lets nobody but the owner read it.
+    shutil.copymode(os.path.join(folder, CONFIG), os.path.join(folder, WEIGHTS))
+    if tokenizer is not None:
+        with open(os.path.join(folder, VOCABULARY), "wb") as file:
+            file.write(tokenizer.model_bytes)
+    elif os.path.exists(os.path.join(path, VOCABULARY)):
+        shutil.copy(os.path.join(path, VOCABULARY), folder)
+    model_card.write_model_card(folder, os.path.basename(path), model, hugging_face_class, dtype)
 
 
 def load_pretrained(
@@ -118,7 +103,7 @@ def load_pretrained(
         model_class: Class of the model to make.
         revision: Branch, tag or commit of a model on the Hub.
         num_hidden_layers: Keep only the first layers (Chung et al. 2021, Tables 5 and 13).
-        strict: Whether a variable that the folder lacks is an error.
+        strict: Whether a variable is an error that the folder lacks, or holds untrained.
         dtype: Keras dtype policy of the model, whatever type the weights are stored in.
         id2label: Label names in the order of their ids, for a classification head. If they are
             not the saved ones, the head is made anew.
@@ -148,12 +133,7 @@ def load_pretrained(
         tied_table=tied_table,
     )
     if num_hidden_layers is not None:
-        if not 0 < num_hidden_layers <= config.num_hidden_layers:
-            raise ValueError(
-                f"`num_hidden_layers` must be between 1 and {config.num_hidden_layers}. "
-                f"Received: num_hidden_layers={num_hidden_layers}"
-            )
-        config = config.replace(num_hidden_layers=num_hidden_layers)
+        config = config.first_layers(num_hidden_layers)
     head = weights.shape("classifier/dense/bias")
     if head is not None and not config.id2label:  # transformers leaves out LABEL_0 and LABEL_1
         config = config.replace(id2label=tuple(f"LABEL_{number}" for number in range(head[0])))
@@ -167,7 +147,8 @@ def load_pretrained(
     )
 
 
-def _check_replaceable(path):
+def check_replaceable(path: str | os.PathLike) -> None:
+    """Raises `ValueError` unless `save_pretrained` may write this folder."""
     if not os.path.lexists(path):
         return
     if not os.path.isdir(path):

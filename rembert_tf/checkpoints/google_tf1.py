@@ -8,18 +8,14 @@ map places it: no listing of Google's RemBERT variables is public, so ours is a 
 
 import collections
 import functools
-import math
 import os
 import re
-
-import numpy as np
-import tensorflow as tf
 
 from rembert_tf.checkpoints import layouts, names
 from rembert_tf.checkpoints.name_map import read_name_map
 from rembert_tf.checkpoints.stored_weights import StoredTensor, StoredWeights
+from rembert_tf.checkpoints.tensorflow_checkpoint import OBJECT_GRAPH, CheckpointReader
 
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _STEP = "global_step"
 _NEXT_SENTENCE = "cls/seq_relationship/"
 # A part of the name that only optimizers give: `.../kernel/adam_m`, `.../kernel/LAMB_1`, `beta1_power`.
@@ -53,9 +49,9 @@ def open_google_tf1(
     """
     prefix = _find_prefix(os.fspath(prefix))
     shards = _find_shards(prefix)
-    reader = _Reader(prefix)
+    reader = CheckpointReader(prefix)
     shapes = reader.shapes
-    if _OBJECT_GRAPH in shapes:
+    if OBJECT_GRAPH in shapes:
         raise ValueError(
             f"{prefix}: a TensorFlow 2 checkpoint, which holds objects and no variables by name. "
             "One of Model Garden is read as `model_garden`, by rembert-convert too"
@@ -89,7 +85,7 @@ def open_google_tf1(
         notes.append(_describe_unknown(unknown, shapes))
     if not tensors:
         raise ValueError(f"{prefix}: no variable of this architecture; {'; '.join(notes)}")
-    return StoredWeights(prefix, tensors, tuple(unknown), tuple(notes))
+    return StoredWeights(prefix, tensors, {name: shapes[name] for name in unknown}, tuple(notes))
 
 
 def _find_prefix(path):
@@ -126,53 +122,6 @@ def _find_shards(prefix):
             "is missing: download or copy it to the same folder"
         )
     return wanted
-
-
-class _Reader:
-    """TensorFlow's reader, and what it says about damage in one readable line.
-
-    Once it has failed it is not asked again: that would end the process.
-    """
-
-    def __init__(self, prefix):
-        self._prefix = prefix
-        self._error = None
-        try:
-            self._reader = tf.train.load_checkpoint(prefix)
-        except tf.errors.NotFoundError:  # though the index is there
-            raise ValueError(
-                f"{prefix}.index: cannot be opened, since TensorFlow takes * ? [ ] in a path for a "
-                "pattern: rename the folder"
-            ) from None
-        except (tf.errors.OpError, IndexError) as error:
-            raise ValueError(f"{prefix}.index: damaged or half written ({error})") from None
-        shapes = self._reader.get_variable_to_shape_map()
-        self.shapes = {name: tuple(shape) for name, shape in shapes.items()}
-
-    def check_size(self, shards):
-        """Raises if the data files are too small for all that the index lists."""
-        dtypes = self._reader.get_variable_to_dtype_map()
-        listed = sum(
-            math.prod(shape) * dtypes[name].size
-            for name, shape in self.shapes.items()
-            if dtypes[name] != tf.string  # of no fixed size
-        )
-        present = sum(os.path.getsize(file) for file in shards)
-        if present < listed:
-            raise ValueError(
-                f"{shards[0]}: half written or cut off: the index lists {listed:,} bytes of tensors, "
-                f"and the {len(shards)} data file{'s have' if len(shards) > 1 else ' has'} {present:,}"
-            )
-
-    def read(self, name, transposed=False) -> np.ndarray:
-        """Reads a variable."""
-        if self._error is None:
-            try:
-                array = self._reader.get_tensor(name)
-                return array.T if transposed else array
-            except (tf.errors.OpError, IndexError) as error:
-                self._error = f"{self._prefix}: {name} cannot be read, it is damaged ({error})"
-        raise ValueError(self._error)
 
 
 def _find_row(name):

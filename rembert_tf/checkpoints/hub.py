@@ -7,6 +7,7 @@ import os
 import re
 
 from rembert_tf.checkpoints.hugging_face_folder import WEIGHT_FILES
+from rembert_tf.checkpoints.replaced_folder import check_not_interrupted
 
 # Beside the weights.
 _FILES = ("config.json", "sentencepiece.model", "README.md")
@@ -48,6 +49,7 @@ def local_folder(path: str | os.PathLike, revision: str | None = None) -> str:
                 f"Received: revision={revision!r}"
             )
         return name
+    check_not_interrupted(path)
     if not isinstance(path, str) or not _MODEL_ID.fullmatch(name):
         raise FileNotFoundError(f"`path` must be a folder that exists. Received: path={name!r}")
     return _download(name, revision)

@@ -1,5 +1,6 @@
 """Which file of a Hugging Face folder holds the weights, and who opens it."""
 
+import importlib.util
 import os
 
 from rembert_tf.checkpoints.stored_weights import StoredWeights
@@ -21,7 +22,8 @@ def open_hugging_face_folder(folder: str | os.PathLike) -> StoredWeights:
     """Opens the weights in a folder of Hugging Face's form.
 
     Args:
-        folder: The folder; of several weight files in it, the first in `WEIGHT_FILES` is taken.
+        folder: The folder; of several weight files in it, the first in `WEIGHT_FILES` is taken,
+            PyTorch's only if torch is installed or there are no others.
 
     Raises:
         FileNotFoundError: If there is no such folder, or it holds no weights.
@@ -30,7 +32,10 @@ def open_hugging_face_folder(folder: str | os.PathLike) -> StoredWeights:
     """
     folder = os.fspath(folder)
     present = sorted(os.listdir(folder))
-    name = next((name for name in WEIGHT_FILES if name in present), None)
+    usable = [name for name in WEIGHT_FILES if name in present]
+    if importlib.util.find_spec("torch") is None:  # PyTorch's files last: they cannot be read
+        usable.sort(key=lambda name: name.startswith("pytorch_model"))
+    name = next(iter(usable), None)
     if name is None:
         wanted, *others = WEIGHT_FILES
         raise FileNotFoundError(

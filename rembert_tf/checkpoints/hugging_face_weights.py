@@ -1,4 +1,4 @@
-"""What weight files with the keys of Hugging Face's PyTorch models share, whatever wrote them.
+"""What the weight files of Hugging Face's models share, whatever wrote them.
 
 A checkpoint is one file, or several ("shards") beside an index that says which file holds which
 tensor. Either way it becomes one `StoredWeights`.
@@ -39,43 +39,62 @@ class FileTensor:
     read: Callable[[], np.ndarray]
 
 
+def find_pytorch_tensor(key: str) -> tuple[str, bool] | None:
+    """Looks up a key of Hugging Face's PyTorch models.
+
+    Returns:
+        The path of our variable, and whether the tensor is its transpose; None if there is none.
+    """
+    full_key = key if key.startswith((_PREFIX, *_HEADS)) else _PREFIX + key
+    try:
+        row = names.by_hugging_face_key(full_key)
+    except KeyError:
+        return None
+    return row.ours, row.hugging_face_transposed
+
+
 def open_weights(
-    path: str | os.PathLike, list_tensors: Callable[[str], Mapping[str, FileTensor]]
+    path: str | os.PathLike,
+    list_tensors: Callable[[str], Mapping[str, FileTensor]],
+    find: Callable[[str], tuple[str, bool] | None] = find_pytorch_tensor,
 ) -> StoredWeights:
     """Opens a checkpoint.
 
     Args:
         path: The file, or the `.index.json` of several.
         list_tensors: Lists the tensors of one file by their keys.
+        find: Looks up a key, as `find_pytorch_tensor` does.
 
     Raises:
         FileNotFoundError: If a file is missing.
-        ValueError: If the index is damaged or names what is not there, or a tensor is of a type
-            that is no plain floating-point number.
+        ValueError: If the index is damaged or names what is not there, two tensors are of one
+            variable, or one is of a type that is no plain floating-point number.
     """
     path = os.fspath(path)
-    tensors, unknown = {}, []
+    tensors, unknown = {}, {}
     for key, tensor in _tensors(path, list_tensors):
-        full_key = key if key.startswith((_PREFIX, *_HEADS)) else _PREFIX + key
-        if full_key.endswith(_BUFFERS):
+        found = find(key)
+        if found is None:
+            if not key.endswith(_BUFFERS):
+                unknown[key] = tensor.shape
             continue
-        try:
-            tensor_names = names.by_hugging_face_key(full_key)
-        except KeyError:
-            unknown.append(key)
-            continue
+        variable, transposed = found
+        if variable in tensors:
+            raise ValueError(
+                f"{path}: holds two tensors for {variable}: {tensors[variable].key} and {key}. "
+                "Save the model you want alone, with its `save_pretrained`"
+            )
         if tensor.dtype not in _FLOATS:
             raise ValueError(
                 f"{path}: {key} is stored as {tensor.dtype}, and only {', '.join(_FLOATS)} can be "
                 "read: take the model as it was before it was quantized"
             )
-        transposed = tensor_names.hugging_face_transposed
-        tensors[tensor_names.ours] = StoredTensor(
+        tensors[variable] = StoredTensor(
             key=key,
             shape=tensor.shape[::-1] if transposed else tensor.shape,
             read=functools.partial(_read_transposed, tensor.read) if transposed else tensor.read,
         )
-    return StoredWeights(path, tensors, tuple(unknown))
+    return StoredWeights(path, tensors, unknown)
 
 
 def _read_transposed(read):
@@ -96,6 +115,8 @@ def _tensors(path, list_tensors) -> Iterator[tuple[str, FileTensor]]:
         )
     for name, keys in shards.items():
         present = list_tensors(_beside(path, name))
+        # transformers' TensorFlow classes wrote the model's name before the keys of the index alone.
+        keys = [key if key in present else key.partition("/")[2] or key for key in keys]
         lacking = [key for key in keys if key not in present]
         if lacking:
             raise ValueError(

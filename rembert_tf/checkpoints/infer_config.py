@@ -6,12 +6,11 @@ says how large the axes are that it knows, and one that contradicts the others i
 
 import collections
 import dataclasses
-import json
 import os
 import re
 
 from rembert_tf.checkpoints.stored_weights import StoredWeights
-from rembert_tf.config import RemBertConfig
+from rembert_tf.config import RemBertConfig, read_json_object
 
 _WORDS = "rembert/embeddings/word_embeddings"
 _EMBEDDING_NORM = "rembert/embeddings/layer_norm/gamma"
@@ -91,9 +90,8 @@ def infer_config(
     ]
     if problems:
         rest = f"; and {len(problems) - 8} more" if len(problems) > 8 else ""
-        names = (
-            f". Names of no variable: {', '.join(weights.unknown[:8])}" if weights.unknown else ""
-        )
+        unknown = ", ".join(list(weights.unknown)[:8])
+        names = f". Names of no variable: {unknown}" if unknown else ""
         raise ValueError(f"{weights.path}: {'; '.join(problems[:8])}{rest}{names}")
 
     assumed, notes = _assume(weights, {**seen, **given})
@@ -122,15 +120,10 @@ def read_google_config(folder: str | os.PathLike) -> dict:
     path = next(filter(os.path.isfile, files), None)
     if path is None:
         return {}
-    with open(path, encoding="utf-8") as file:
-        try:
-            values = json.load(file)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path}: not UTF-8: {error}") from None
-    if not isinstance(values, dict):
-        raise ValueError(f"{path}: expected a JSON object. Received: {type(values).__name__}")
+    values = read_json_object(path)
+    # By "gelu" BERT's own code means the tanh form, which is called gelu_new elsewhere.
+    if os.path.basename(path) == "bert_config.json" and values.get("hidden_act") == "gelu":
+        values["hidden_act"] = "gelu_new"
     if "embedding_size" in values:
         values.setdefault("input_embedding_size", values["embedding_size"])
     known = {field.name for field in dataclasses.fields(RemBertConfig)} - {"id2label"}
@@ -240,7 +233,7 @@ def _assume(weights, values):
         )
     if "hidden_act" not in values:
         notes.append(
-            "hidden_act='gelu' is assumed, by the error function; 'gelu_new' is its tanh form"
+            "hidden_act='gelu' IS ASSUMED, by the error function; 'gelu_new' is its tanh form"
         )
     if _LABELS in values and "id2label" not in values:
         assumed["id2label"] = tuple(f"LABEL_{number}" for number in range(values[_LABELS]))

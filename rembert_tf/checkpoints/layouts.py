@@ -5,6 +5,7 @@ import os
 import tensorflow as tf
 
 from rembert_tf.checkpoints.hugging_face_folder import WEIGHT_FILES
+from rembert_tf.checkpoints.tensorflow_checkpoint import OBJECT_GRAPH, CheckpointReader
 
 HUGGING_FACE = "hugging_face"
 GOOGLE_TF1 = "google_tf1"
@@ -24,12 +25,11 @@ _NEXT_STEP = {
     GOOGLE_TF1: "rembert-convert --input={path} --output=FOLDER makes a model folder of it",
     MODEL_GARDEN: "rembert-convert --input={path} --output=FOLDER makes a model folder of it",
     "run": "the trained model is in <model_dir>/model",
-    "saved_model": "a SavedModel answers but gives no weights back: take the folder it was exported from",
+    "saved_model": "it answers, but gives no weights back: take the folder it was exported from",
     "keras": "load it with keras.saving.load_model (.keras) or model.load_weights (.weights.h5), "
     "then model.save_pretrained(FOLDER)",
     "weights": "put the config.json of that model beside them",
 }
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 
 
 def find_layout(path: str | os.PathLike) -> str | None:
@@ -58,12 +58,8 @@ def find_layout(path: str | os.PathLike) -> str | None:
     prefix = checkpoint_prefix(path)
     if prefix is None:
         return None
-    try:
-        keys = tf.train.load_checkpoint(prefix).get_variable_to_shape_map()
-    except (tf.errors.OpError, IndexError) as error:
-        message = str(error).splitlines()[0]
-        raise ValueError(f"{prefix}.index: damaged or half written ({message})") from None
-    if _OBJECT_GRAPH not in keys:
+    keys = CheckpointReader(prefix).shapes
+    if OBJECT_GRAPH not in keys:
         return GOOGLE_TF1
     return "run" if any(key.startswith("tokens_seen/") for key in keys) else MODEL_GARDEN
 
@@ -94,6 +90,18 @@ def describe(path: str | os.PathLike) -> str:
     """Returns what lies at a path and what to do with it, for messages."""
     layout = find_layout(path)
     if layout is None:
-        return "no layout that is known here"
+        return _describe_unknown(os.fspath(path))
     step = _NEXT_STEP.get(layout, "").format(path=os.fspath(path))
     return _DESCRIPTION[layout] + (f": {step}" if step else "")
+
+
+def _describe_unknown(path):
+    names = sorted(os.listdir(path)) if os.path.isdir(path) else []
+    prefixes = [name.removesuffix(".index") for name in names if name.endswith(".index")]
+    if len(prefixes) > 1:
+        return f"a folder of several checkpoints: give the prefix of one of them: {', '.join(prefixes[:8])}"
+    found = f" (it holds {', '.join(names[:8]) or 'nothing'})" if os.path.isdir(path) else ""
+    return (
+        f"no layout that is known here{found}. Known are a folder with config.json and one of "
+        f"{', '.join(WEIGHT_FILES)}, and the prefix of a TensorFlow checkpoint"
+    )

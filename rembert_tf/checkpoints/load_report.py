@@ -2,6 +2,9 @@
 
 import dataclasses
 
+# The name of a tensor and its shape, with the axes that our variable has.
+Entry = tuple[str, tuple[int, ...]]
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LoadReport:
@@ -9,33 +12,40 @@ class LoadReport:
 
     Attributes:
         file: The file that was read.
-        loaded: Paths of the variables that came from it.
-        skipped: Keys of its tensors that the model has no use for.
+        loaded: Paths and shapes of the variables that came from it.
+        skipped: Keys and shapes of its tensors that the model has no use for.
         newly_made: Paths and shapes of the variables it lacks, which were drawn afresh.
+        untrained: Paths of loaded variables that were random when they were saved, and still are.
         notes: Decisions worth knowing, a sentence each.
     """
 
     file: str
-    loaded: tuple[str, ...]
-    skipped: tuple[str, ...]
-    newly_made: tuple[tuple[str, tuple[int, ...]], ...]
+    loaded: tuple[Entry, ...]
+    skipped: tuple[Entry, ...]
+    newly_made: tuple[Entry, ...]
+    untrained: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
     def __str__(self):
-        made = [f"{path} {list(shape)}" for path, shape in self.newly_made]
         lines = [
             f"{self.file}: loaded {len(self.loaded)} variables",
             f"  tensors skipped: {_shorten(self.skipped)}",
-            f"  variables newly made: {_shorten(made)}",
-            *(f"  {note}" for note in self.notes),
+            f"  variables newly made: {_shorten(self.newly_made)}",
         ]
-        if any(path.startswith("masked_lm_head/") for path, _ in self.newly_made):
+        shapes = dict(self.loaded)
+        if self.untrained:
+            saved = _shorten([(path, shapes[path]) for path in self.untrained])
+            lines.append(f"  saved before they were trained: {saved}")
+        lines += (f"  {note}" for note in self.notes)
+        random = (*(path for path, _ in self.newly_made), *self.untrained)
+        if any(path.startswith("masked_lm_head/") for path in random):
             lines.append("  the masked-LM head is random: it gives no scores before it is trained")
         return "\n".join(lines)
 
 
-def _shorten(names, limit=8):
-    if not names:
+def _shorten(entries, limit=8):
+    if not entries:
         return "none"
-    rest = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return f"{len(names)} ({', '.join(names[:limit])}{rest})"
+    listed = ", ".join(f"{name} {list(shape)}" for name, shape in entries[:limit])
+    rest = f" and {len(entries) - limit} more" if len(entries) > limit else ""
+    return f"{len(entries)} ({listed}{rest})"

@@ -21,7 +21,7 @@ Load it with rembert_tf:
 PyTorch owners take it back with one line of Hugging Face transformers:
 
     import transformers; model = transformers.{hugging_face_class}.from_pretrained({path})
-{stand_ins}{vocabulary}
+{remarks}{vocabulary}
 | file | sha256 |
 | --- | --- |
 {checksums}
@@ -36,6 +36,12 @@ values, trained on its own.
 """
 _NO_PROJECTION = """
 The model has no input projection. transformers always has one: there it starts as the identity.
+"""
+_NO_POOLER = """
+There is no pooler: transformers makes a random one.
+"""
+_UNTRAINED = """
+Not trained yet, and random: {paths}.
 """
 _SETTINGS = (
     "vocab_size",
@@ -69,7 +75,6 @@ def write_model_card(
         settings.append(("weights stored as", dtype))
     files = sorted(os.listdir(folder))
     path = json.dumps(title, ensure_ascii=False)  # quoted, for Python
-    tied = model.config.tie_word_embeddings and hugging_face_class == "RemBertForMaskedLM"
     card = _CARD.format(
         title=title,
         path=path,
@@ -77,8 +82,7 @@ def write_model_card(
         hugging_face_class=hugging_face_class,
         parameters=model.count_params(),
         settings="\n".join(f"| {name} | {value} |" for name, value in settings),
-        stand_ins=(_TIED if tied else "")
-        + ("" if model.config.input_projection else _NO_PROJECTION),
+        remarks="".join(_remarks(model, hugging_face_class)),
         vocabulary=_VOCABULARY.format(path=path) if "sentencepiece.model" in files else "",
         checksums="\n".join(
             f"| {name} | {_sha256(os.path.join(folder, name))} |" for name in files
@@ -86,6 +90,17 @@ def write_model_card(
     )
     with open(os.path.join(folder, "README.md"), "w", encoding="utf-8") as file:
         file.write(card)
+
+
+def _remarks(model, hugging_face_class):
+    if model.config.tie_word_embeddings and hugging_face_class == "RemBertForMaskedLM":
+        yield _TIED
+    if not model.config.input_projection:
+        yield _NO_PROJECTION
+    if not getattr(model, "add_pooler", True):
+        yield _NO_POOLER
+    if model.newly_made:
+        yield _UNTRAINED.format(paths=", ".join(model.newly_made))
 
 
 def _sha256(path):

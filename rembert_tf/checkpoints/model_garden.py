@@ -9,17 +9,22 @@ hangs, and written as a tree of objects with these attributes. Model Garden is n
 import collections
 import functools
 import os
-import shutil
 
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from rembert_tf.checkpoints import names
-from rembert_tf.checkpoints.model_from_weights import variables_by_path
+from rembert_tf.checkpoints.model_from_weights import (
+    check_names,
+    low_rank_layers,
+    published_value,
+    to_tensor,
+    variables_by_path,
+)
 from rembert_tf.checkpoints.model_garden_card import restoring_code, write_card
 from rembert_tf.checkpoints.model_garden_names import attributes_of, our_shape, their_shape
 from rembert_tf.checkpoints.object_graph import ObjectGraph, short_key
+from rembert_tf.checkpoints.replaced_folder import replaced_folder
 from rembert_tf.checkpoints.stored_weights import StoredTensor, StoredWeights
 from rembert_tf.layers.initializers import truncated_normal
 from rembert_tf.models.encoder import RemBertEncoder
@@ -64,10 +69,9 @@ def open_model_garden(path: str | os.PathLike) -> StoredWeights:
         tensors[variable_path] = StoredTensor(short_key(key), shape, read)
     others = sorted(graph.variables() - set(keys.values()))
     training = collections.Counter(filter(None, map(_part_of_training, others)))
-    unknown = tuple(short_key(key) for key in others if not _part_of_training(key))
+    unknown = {short_key(key): graph.shape(key) for key in others if not _part_of_training(key)}
     notes = [
-        "the activation is not in the checkpoint: gelu_new, the tanh form, is Model Garden's default "
-        "(`hidden_act` sets another)",
+        "the activation is not in the checkpoint: Model Garden's default is the tanh form, gelu_new",
         "nor are `norm_first`, taken to be False, and the activation of a masked-LM head, taken to "
         "be the encoder's",
     ]
@@ -108,20 +112,15 @@ def write_model_garden(model, path: str | os.PathLike) -> str:
     path = os.path.realpath(path)
     if os.path.lexists(path) and not (os.path.isdir(path) and not os.listdir(path)):
         raise ValueError(f"`path` must be a new or an empty folder. Received: path={path!r}")
-    parent, name = os.path.split(path)
-    temporary = os.path.join(parent, f".{name}.incomplete")
-    shutil.rmtree(temporary, ignore_errors=True)
-    os.makedirs(temporary)
+    name = os.path.basename(path)
     try:
-        checkpoint = tf.train.Checkpoint(**_as_objects(model))
-        prefix = checkpoint.save(os.path.join(temporary, _FILE))
-        code = restoring_code(model, f"{name}/{os.path.basename(prefix)}")
-        write_card(temporary, name, model, code)
-        os.rename(temporary, path)
+        with replaced_folder(path) as folder:
+            checkpoint = tf.train.Checkpoint(**_as_objects(model))
+            prefix = checkpoint.save(os.path.join(folder, _FILE))
+            code = restoring_code(model, f"{name}/{os.path.basename(prefix)}")
+            write_card(folder, name, model, code)
     except tf.errors.OpError as error:
         raise OSError(f"{path}: could not be written: {error.message}") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
     logging.info("%s: Model Garden restores it by\n%s", path, code)
     return code
 
@@ -179,6 +178,7 @@ def _check_model_garden_can_hold(model):
             "are not ours. Write `model.encoder`, which leaves the head out. "
             f"Received: a {type(model).__name__}"
         )
+    check_names(model)
     config = model.config
     if config.input_projection and config.input_embedding_size == config.hidden_size:
         raise ValueError(
@@ -194,22 +194,29 @@ def _check_model_garden_can_hold(model):
 
 
 def _as_objects(model):
-    """Returns the model as trees of objects, under the names of Model Garden's own checkpoints."""
+    """Returns the model as trees of objects, under the names of Model Garden's own checkpoints.
+
+    The variables are the model's own, not copies, but where Model Garden has another shape.
+    """
     config, encoder, head = model.config, tf.Module(), tf.Module()
 
-    def put(path, array):
-        shape = their_shape(path, array.shape, config.num_attention_heads)
+    def put(path, variable):
         root = head if path.startswith("masked_lm_head/") else encoder
-        _attach(root, attributes_of(path), tf.Variable(array.astype("float32").reshape(shape)))
+        _attach(root, attributes_of(path), variable)
 
-    variables = variables_by_path(model)
+    variables, low_rank = variables_by_path(model), low_rank_layers(model)
     for path, variable in variables.items():
-        put(path, variable.numpy())
+        shape = their_shape(path, tuple(variable.shape), config.num_attention_heads)
+        is_same = shape == tuple(variable.shape) and variable.dtype == "float32"
+        if is_same and id(variable) not in low_rank:
+            put(path, variable.value)
+        else:
+            value = published_value(variable, low_rank).reshape(shape)
+            put(path, tf.Variable(to_tensor(value, "float32")))
     if _POOLER_KERNEL not in variables:
         width = config.hidden_size
-        fresh = truncated_normal(config.initializer_range)((width, width))
-        put(_POOLER_KERNEL, np.asarray(fresh))
-        put(_POOLER_BIAS, np.zeros(width))
+        put(_POOLER_KERNEL, tf.Variable(truncated_normal(config.initializer_range)((width, width))))
+        put(_POOLER_BIAS, tf.Variable(tf.zeros(width)))
     if isinstance(model, RemBertEncoder):
         return {"encoder": encoder}
     if config.tie_word_embeddings:

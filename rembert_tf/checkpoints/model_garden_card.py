@@ -16,6 +16,9 @@ code makes the fitting model and restores it; it runs in the folder that holds `
 _NEW_POOLER = """
 The pooler of the encoder is new (the model had none): train it before `pooled_output` is used.
 """
+_UNTRAINED = """
+Not trained yet, and random: {paths}.
+"""
 _IMPORTS = """\
 import tensorflow as tf
 import tf_keras
@@ -83,12 +86,10 @@ def write_card(folder: str, title: str, model, code: str) -> None:
         model: The model that was saved.
         code: What `restoring_code` returned.
     """
-    card = _CARD.format(
-        title=title,
-        class_name=type(model).__name__,
-        code=code,
-        remark="" if _encoder(model).pooler is not None else _NEW_POOLER,
-    )
+    remark = "" if _encoder(model).pooler is not None else _NEW_POOLER
+    if model.newly_made:
+        remark += _UNTRAINED.format(paths=", ".join(model.newly_made))
+    card = _CARD.format(title=title, class_name=type(model).__name__, code=code, remark=remark)
     with open(os.path.join(folder, "README.md"), "w", encoding="utf-8") as file:
         file.write(card)
 

@@ -1,12 +1,12 @@
 """A name map: a user's JSON file that says which variable of ours a tensor of a checkpoint is."""
 
 import difflib
-import json
 import os
 import re
 from collections.abc import Collection
 
 from rembert_tf.checkpoints import names
+from rembert_tf.config import read_json_object
 
 _LOOK_UPS = (names.by_variable_path, names.by_google_tf1_name, names.by_hugging_face_key)
 _LAYER = re.compile(r"(?<=layer[_.])\d+")
@@ -28,20 +28,8 @@ def read_name_map(path: str | os.PathLike, stored: Collection[str]) -> dict[str,
             that we know, or what another entry already named.
     """
     path = os.fspath(path)
-    with open(path, encoding="utf-8") as file:
-        try:
-            targets = json.load(file)
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path}:{error.lineno}: not valid JSON: {error.msg}") from None
-        except UnicodeDecodeError as error:
-            raise ValueError(f"{path}: not UTF-8: {error}") from None
-    if not isinstance(targets, dict):
-        raise ValueError(
-            f'{path}: expected an object, {{"name in the checkpoint": "name we know"}}. '
-            f"Received: {type(targets).__name__}"
-        )
     rows, sources = {}, {}
-    for source, target in targets.items():
+    for source, target in read_json_object(path).items():
         entry = f"{path}: {source!r}: {target!r}"
         if source not in stored:
             hint = _did_you_mean(source, stored)

@@ -139,6 +139,14 @@ def by_variable_path(path: str) -> TensorNames:
     return _look_up(_BY_OURS, path)
 
 
+def is_variable_path(path: str) -> bool:
+    """Says whether a model of ours has a variable `path`."""
+    try:
+        return bool(by_variable_path(path))
+    except KeyError:
+        return False
+
+
 def by_hugging_face_key(key: str) -> TensorNames:
     """Returns the names of Hugging Face's tensor `key`.
 

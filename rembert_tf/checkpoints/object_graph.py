@@ -3,12 +3,11 @@
 import os
 
 import numpy as np
-import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from rembert_tf.checkpoints.layouts import checkpoint_prefix
+from rembert_tf.checkpoints.tensorflow_checkpoint import OBJECT_GRAPH, CheckpointReader
 
-_OBJECT_GRAPH = "_CHECKPOINTABLE_OBJECT_GRAPH"
 _VALUE = "/.ATTRIBUTES/VARIABLE_VALUE"
 
 
@@ -34,25 +33,20 @@ class ObjectGraph:
                 f"{path}: no checkpoint is found. Give its prefix, which is the name of its .index "
                 "file without that ending, or a folder that holds a single one"
             )
-        try:
-            self._reader = tf.train.load_checkpoint(self.prefix)
-            if not self._reader.has_tensor(_OBJECT_GRAPH):
-                raise ValueError(
-                    f"{self.prefix}: a TensorFlow 1 checkpoint, which `tf.train.Checkpoint` did "
-                    "not write"
-                )
-            graph = TrackableObjectGraph.FromString(self._reader.get_tensor(_OBJECT_GRAPH))
-        except (tf.errors.OpError, IndexError) as error:
-            raise ValueError(f"{self.prefix}: damaged or incomplete ({error})") from None
+        self._reader = CheckpointReader(self.prefix)
+        if OBJECT_GRAPH not in self._reader.shapes:
+            raise ValueError(
+                f"{self.prefix}: a TensorFlow 1 checkpoint, which `tf.train.Checkpoint` did not write"
+            )
+        graph = TrackableObjectGraph.FromString(self._reader.read(OBJECT_GRAPH))
         self._children = [{c.local_name: c.node_id for c in node.children} for node in graph.nodes]
         self._keys = [
             next((value.checkpoint_key for value in node.attributes), None) for node in graph.nodes
         ]
-        self._shapes = self._reader.get_variable_to_shape_map()
 
     def variables(self) -> set[str]:
         """Returns the keys of all variables, optimizer slots included."""
-        return self._shapes.keys() - {_OBJECT_GRAPH}
+        return self._reader.shapes.keys() - {OBJECT_GRAPH}
 
     def children(self, node: int) -> dict[str, int]:
         """Returns the objects that attributes of an object lead to."""
@@ -82,7 +76,7 @@ class ObjectGraph:
 
     def shape(self, key: str) -> tuple[int, ...]:
         """Returns the shape of a variable."""
-        return tuple(self._shapes[key])
+        return self._reader.shapes[key]
 
     def read(self, key: str) -> np.ndarray:
         """Reads a variable.
@@ -90,10 +84,7 @@ class ObjectGraph:
         Raises:
             ValueError: If it cannot be read.
         """
-        try:
-            return self._reader.get_tensor(key)
-        except (tf.errors.OpError, IndexError) as error:
-            raise ValueError(f"{self.prefix}: damaged at {short_key(key)} ({error})") from None
+        return self._reader.read(key)
 
 
 def short_key(key: str) -> str:

@@ -9,7 +9,7 @@ import safetensors.numpy
 
 from rembert_tf.checkpoints import names
 from rembert_tf.checkpoints.hugging_face_weights import FileTensor, open_weights
-from rembert_tf.checkpoints.model_from_weights import variables_by_path
+from rembert_tf.checkpoints.model_from_weights import check_names, values_by_path
 from rembert_tf.checkpoints.stand_ins import add_stand_ins
 from rembert_tf.checkpoints.stored_weights import StoredWeights
 
@@ -32,11 +32,7 @@ def open_safetensors(path: str | os.PathLike) -> StoredWeights:
         FileNotFoundError: If it, or a file that the index names, is missing.
         ValueError: If it is damaged or no safetensors file, or does not fit its index.
     """
-    weights = open_weights(path, _list_tensors)
-    if untrained := _read_untrained(path):
-        note = "the masked-LM head is random: it was saved before it was trained"
-        weights = weights.replace(untrained=untrained, notes=(*weights.notes, note))
-    return weights
+    return open_weights(path, list_tensors).replace(untrained=_read_untrained(path))
 
 
 def _read_untrained(path):
@@ -47,7 +43,13 @@ def _read_untrained(path):
     return tuple(paths.split())
 
 
-def _list_tensors(path):
+def list_tensors(path: str | os.PathLike) -> dict[str, FileTensor]:
+    """Lists the tensors of one file by their keys.
+
+    Raises:
+        FileNotFoundError: If it is missing.
+        ValueError: If it is damaged or no safetensors file.
+    """
     try:
         with safetensors.safe_open(path, framework="np") as file:
             slices = {key: file.get_slice(key) for key in file.keys()}
@@ -81,12 +83,14 @@ def write_safetensors(model, path: str | os.PathLike, dtype: str | None = None) 
 
     Raises:
         safetensors.SafetensorError: If the file cannot be written, the disk being full or the like.
-        ValueError: If a value is too large for `dtype`, or there is no such type.
+        ValueError: If a value is too large for `dtype`, there is no such type, or a subclass of
+            the user's has a variable without a name there.
     """
     check_dtype(dtype)
+    check_names(model)
     arrays = {
-        variable_path: _in_dtype(variable.numpy(), dtype, variable_path)
-        for variable_path, variable in variables_by_path(model).items()
+        variable_path: _in_dtype(value, dtype, variable_path)
+        for variable_path, value in values_by_path(model)
     }
     arrays = add_stand_ins(arrays, model.config)
     tensors = {}
@@ -96,9 +100,8 @@ def write_safetensors(model, path: str | os.PathLike, dtype: str | None = None) 
             array = np.ascontiguousarray(array.T)
         tensors[tensor_names.hugging_face] = array
     metadata = {"format": "pt"}
-    untrained = [p for p in model.newly_made if p.startswith("masked_lm_head/")]
-    if untrained:
-        metadata[_UNTRAINED] = " ".join(untrained)
+    if model.newly_made:
+        metadata[_UNTRAINED] = " ".join(model.newly_made)
     safetensors.numpy.save_file(tensors, path, metadata=metadata)
 
 

@@ -15,6 +15,7 @@ _OUTPUT_TABLE = "masked_lm_head/output_embedding/table"
 _OUTPUT_BIAS = "masked_lm_head/output_embedding/bias"
 _KERNEL = "rembert/input_projection/kernel"
 _BIAS = "rembert/input_projection/bias"
+_ONE_TABLE = "the output table of the file is the input table again: they are one, tied"
 
 
 def add_stand_ins(arrays: dict[str, np.ndarray], config: RemBertConfig) -> dict[str, np.ndarray]:
@@ -78,9 +79,12 @@ def settle_stand_ins(
 def _settle_projection(weights, config):
     if config.input_projection or _KERNEL not in weights.tensors:
         return weights, config
-    identity = np.array_equal(weights.read(_KERNEL), np.eye(config.hidden_size))
+    width = config.hidden_size
+    square = weights.shape(_KERNEL) == (width, width)
+    identity = square and np.array_equal(weights.read(_KERNEL), np.eye(width))
     if identity and not (_BIAS in weights.tensors and np.any(weights.read(_BIAS))):
-        return _without(weights, _KERNEL, _BIAS), config
+        note = "the input projection of the file is an identity, which stands in for none"
+        return _with_note(_without(weights, _KERNEL, _BIAS), note), config
     note = "the model has an input projection: that of the file is not the identity"
     return _with_note(weights, note), config.replace(input_projection=True)
 
@@ -89,7 +93,7 @@ def _settle_tables(weights, config):
     if not config.tie_word_embeddings or _OUTPUT_TABLE not in weights.tensors:
         return weights, config
     if _tables_are_equal(weights):
-        return _without(weights, _OUTPUT_TABLE), config
+        return _with_note(_without(weights, _OUTPUT_TABLE), _ONE_TABLE), config
     note = "the output embedding is untied: config.json ties it, but the file's two tables differ"
     return _with_note(weights, note), config.replace(tie_word_embeddings=False)
 
@@ -102,7 +106,7 @@ def _tie(weights, tied_table):
             )
         return weights
     if _tables_are_equal(weights):
-        return _without(weights, _OUTPUT_TABLE)
+        return _with_note(_without(weights, _OUTPUT_TABLE), _ONE_TABLE)
     if tied_table is None:
         raise ValueError(
             f"{weights.path}: the input and the output table differ: `tied_table` must say which "
@@ -112,7 +116,7 @@ def _tie(weights, tied_table):
     if tied_table == "output":
         weights = _with(weights, _INPUT_TABLE, weights.tensors[_OUTPUT_TABLE])
     weights = _without(weights, _OUTPUT_TABLE)
-    weights = weights.replace(unknown=(*weights.unknown, left.key))
+    weights = weights.replace(left_out={left.key: left.shape})
     return _with_note(weights, f"the embeddings are tied: the {tied_table} table was kept")
 
 

@@ -32,16 +32,18 @@ class StoredWeights:
     Attributes:
         path: The file, for messages.
         tensors: The tensors by the path of our variable (`checkpoints/names.py`).
-        unknown: Names in the file that belong to no variable of ours.
+        unknown: Shapes of the tensors that belong to no variable of ours, by their names in the file.
         notes: What a reader should know, a sentence each.
         untrained: Paths of variables that were random when they were saved.
+        left_out: Shapes of tensors whose variable another one took, by their names in the file.
     """
 
     path: str
     tensors: Mapping[str, StoredTensor]
-    unknown: tuple[str, ...] = ()
+    unknown: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
     notes: tuple[str, ...] = ()
     untrained: tuple[str, ...] = ()
+    left_out: Mapping[str, tuple[int, ...]] = dataclasses.field(default_factory=dict)
 
     def shape(self, variable_path: str) -> tuple[int, ...] | None:
         """Returns the shape of a variable, or None if the file lacks it."""

@@ -15,13 +15,12 @@ import re
 
 import h5py
 import numpy as np
-import safetensors
 
 from rembert_tf.checkpoints import names
-from rembert_tf.checkpoints.hugging_face_weights import read_index
-from rembert_tf.checkpoints.stored_weights import StoredTensor, StoredWeights
+from rembert_tf.checkpoints.hugging_face_weights import FileTensor, open_weights, read_index
+from rembert_tf.checkpoints.safetensors_file import list_tensors
+from rembert_tf.checkpoints.stored_weights import StoredWeights
 
-_INDEX_END = ".index.json"
 # The layers of a model, and the last part of a variable's name, with their names in PyTorch.
 _LAYERS = {
     "rembert": "rembert",
@@ -43,10 +42,10 @@ def open_tensorflow_h5(path: str | os.PathLike) -> StoredWeights:
 
     Raises:
         FileNotFoundError: If it, or a shard of it, is missing.
-        ValueError: If it is damaged or no file of weights, holds two tensors for one variable, or
-            is what Keras' `save_weights` wrote.
+        ValueError: If it is damaged or no file of weights, does not fit its index, holds two
+            tensors for one variable, or is what Keras' `save_weights` wrote.
     """
-    weights = _open(path, _h5_shapes, _read_h5)
+    weights = open_weights(path, _list_h5_tensors, _find)
     if not weights.tensors and any(map(_KERAS_PATH.search, weights.unknown)):
         raise ValueError(
             f"{weights.path}: written by Keras' `save_weights`, which numbers variables and does "
@@ -64,9 +63,10 @@ def open_tensorflow_safetensors(path: str | os.PathLike) -> StoredWeights:
 
     Raises:
         FileNotFoundError: If it, or a shard of it, is missing.
-        ValueError: If it is damaged or no safetensors file, or holds two tensors for one variable.
+        ValueError: If it is damaged or no safetensors file, does not fit its index, or holds two
+            tensors for one variable.
     """
-    return _open(path, _safetensors_shapes, _read_safetensors)
+    return open_weights(path, list_tensors, _find)
 
 
 def is_tensorflow_safetensors(path: str | os.PathLike) -> bool:
@@ -76,32 +76,16 @@ def is_tensorflow_safetensors(path: str | os.PathLike) -> bool:
         path: The file, or the `.index.json` beside its shards.
 
     Raises:
-        FileNotFoundError: If it, or a shard of it, is missing.
+        FileNotFoundError: If it is missing.
         ValueError: If it is damaged or no safetensors file.
     """
-    return any("/" in key for file in _files(path) for key in _safetensors_shapes(file))
+    if os.fspath(path).endswith(".index.json"):
+        return any("/" in key for keys in read_index(path).values() for key in keys)
+    return any("/" in key for key in list_tensors(path))
 
 
-def _open(path, shapes_of, read):
-    path = os.fspath(path)
-    tensors, unknown = {}, []
-    for file in _files(path):
-        for key, shape in shapes_of(file).items():
-            variable = _variable_path(key)
-            if variable is None:
-                unknown.append(key)
-                continue
-            if variable in tensors:
-                raise ValueError(
-                    f"{path}: holds two tensors for {variable}: {tensors[variable].key} and {key}. "
-                    "Save the model you want alone, with its `save_pretrained`"
-                )
-            tensors[variable] = StoredTensor(key, shape, functools.partial(read, file, key))
-    return StoredWeights(path, tensors, tuple(unknown))
-
-
-def _variable_path(key):
-    """Returns the path of our variable, or None: `.../layer_._0/output/dense/kernel:0` is a name."""
+def _find(key):
+    """Returns the path of our variable and False, or None: `.../layer_._0/output/dense/kernel:0` is a name."""
     levels = key.removesuffix(":0").split("/")
     starts = [n for n, level in enumerate(levels) if level in _LAYERS]
     if not starts:
@@ -109,60 +93,37 @@ def _variable_path(key):
     layer, *inner, end = levels[starts[-1] :]
     pytorch_name = ".".join([_LAYERS[layer], *inner, _ENDS.get(end, end)]).replace("_._", ".")
     try:
-        return names.by_hugging_face_key(pytorch_name).ours
+        return names.by_hugging_face_key(pytorch_name).ours, False
     except KeyError:
         return None
 
 
-def _files(path):
-    """Returns the file itself, or the shards that an index names; all of them exist."""
-    path = os.fspath(path)
-    if not path.endswith(_INDEX_END):
-        files = [path]
-    else:  # it has the keys with the model's name, the shards without
-        files = [os.path.join(os.path.dirname(path), name) for name in read_index(path)]
-    for file in files:
-        if not os.path.isfile(file):
-            where = f"{path}: names a shard that is missing" if file != path else "no such file"
-            raise FileNotFoundError(f"{where}: {file}")
-    return files
+def _list_h5_tensors(path):
+    tensors = {}
 
+    def visit(key, item):
+        if isinstance(item, h5py.Dataset) and not key.startswith(_COPIES):
+            read = functools.partial(_read_h5, path, key)
+            tensors[key] = FileTensor(tuple(item.shape), str(item.dtype), read)
 
-def _h5_shapes(path):
-    shapes = {}
-
-    def visit(name, item):
-        if isinstance(item, h5py.Dataset) and not name.startswith(_COPIES):
-            shapes[name] = tuple(item.shape)
-
-    with _naming_damage(path), h5py.File(path, "r") as file:
+    with _opened_h5(path) as file:
         file.visititems(visit)
-    return shapes
-
-
-def _safetensors_shapes(path):
-    with _naming_damage(path), safetensors.safe_open(path, framework="np") as file:
-        return {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}
+    return tensors
 
 
 def _read_h5(path, key) -> np.ndarray:
-    with _naming_damage(path), h5py.File(path, "r") as file:
+    with _opened_h5(path) as file:
         return file[key][()]
 
 
-def _read_safetensors(path, key) -> np.ndarray:
-    with _naming_damage(path), safetensors.safe_open(path, framework="np") as file:
-        return file.get_tensor(key)
-
-
 @contextlib.contextmanager
-def _naming_damage(path):
-    """Turns what the readers raise on a damaged file into one error that names it."""
+def _opened_h5(path):
     try:
-        yield
+        with h5py.File(path, "r") as file:
+            yield file
     except (FileNotFoundError, PermissionError):
         raise
-    except (OSError, RuntimeError, safetensors.SafetensorError) as error:
+    except (OSError, RuntimeError) as error:
         raise ValueError(
             f"{path}: damaged, half written, or no file of weights ({error})"
         ) from None

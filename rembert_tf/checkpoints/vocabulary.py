@@ -12,6 +12,8 @@ import numpy as np
 
 from rembert_tf.checkpoints import names
 from rembert_tf.checkpoints.model_from_weights import to_tensor, variables_by_path
+from rembert_tf.checkpoints.vocabulary_rows import changed_shape, changed_values
+from rembert_tf.checkpoints.vocabulary_slots import change_optimizer
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.pretrained_model import PretrainedModel
 from rembert_tf.pipelines.piece_matching import PieceMatch, match_pieces
@@ -30,7 +32,8 @@ def resize_vocabulary(model, vocab_size: int, *, optimizer=None):
 
     A new row starts as the mean of all rows of its table, a new bias as the mean of all biases: a
     model that has learnt nothing about a piece takes it for an average one. The optimizer's slots
-    of new rows start at zero; its iterations and learning rate go on.
+    of new rows start as in a new optimizer, averages of weights (`use_ema`) as the weights do; its
+    iterations and learning rate go on.
 
     Args:
         model: One of our models.
@@ -42,7 +45,8 @@ def resize_vocabulary(model, vocab_size: int, *, optimizer=None):
 
     Raises:
         ValueError: If the configuration's special ids would be dropped, the optimizer was not
-            built on this model, or a variable outside our layers may have an axis for the pieces.
+            built on this model or has slots of other shapes than its variables (as Adafactor has),
+            or a variable outside our layers may have an axis for the pieces.
 
     Example:
         >>> larger = resize_vocabulary(RemBertForMaskedLM(config), 120)
@@ -72,8 +76,8 @@ def replace_vocabulary(
     Pieces that both have, equal by string, keep their rows, and special pieces theirs by role. A
     new piece starts as the mean of the rows into which the old tokenizer splits its text, so that
     the model reads it as it read that text before; where this gives nothing, as the mean of the
-    rows of all ordinary pieces. So do output rows and biases. The optimizer's slots of new rows
-    start at zero; its iterations and learning rate go on.
+    rows of all ordinary pieces. So do output rows and biases. With the optimizer's slots it is as
+    in `resize_vocabulary`.
 
     Args:
         model: One of our models.
@@ -105,12 +109,16 @@ def replace_vocabulary(
 
 def config_for_tokenizer(config: RemBertConfig, tokenizer: RemBertTokenizer) -> RemBertConfig:
     """Returns `config` with the tokenizer's vocabulary size and special ids."""
-    return config.replace(
-        vocab_size=tokenizer.vocab_size,
-        pad_token_id=tokenizer.pad_id,
-        bos_token_id=tokenizer.cls_id,
-        eos_token_id=tokenizer.sep_id,
-    )
+    return config.replace(vocab_size=tokenizer.vocab_size, **special_ids(tokenizer))
+
+
+def special_ids(tokenizer: RemBertTokenizer) -> dict[str, int]:
+    """Returns the ids of special pieces by their names in `RemBertConfig`."""
+    return {
+        "pad_token_id": tokenizer.pad_id,
+        "bos_token_id": tokenizer.cls_id,
+        "eos_token_id": tokenizer.sep_id,
+    }
 
 
 def _change(model, config, match, optimizer):
@@ -120,77 +128,20 @@ def _change(model, config, match, optimizer):
         _check_variables(model, changed, axes)
         for old, new in zip(model.variables, changed.variables, strict=True):
             new.trainable = old.trainable
-            _start(new, old, axes[id(old)], match, new_rows=_mean_rows)
+            _start(new, old, axes[id(old)], match)
     if optimizer is None:
         return changed
     counterparts = {id(v): new for v, new in zip(model.variables, changed.variables, strict=True)}
-    return changed, _changed_optimizer(optimizer, counterparts, axes, match)
+    return changed, change_optimizer(optimizer, counterparts, axes, match)
 
 
-def _changed_optimizer(optimizer, counterparts, axes, match):
-    variables = optimizer._trainable_variables
-    if not optimizer.built or any(id(variable) not in counterparts for variable in variables):
-        raise ValueError(
-            "`optimizer` must be the one that is built on the variables of `model`. Received: "
-            f"a {type(optimizer).__name__} of {len(variables)} other variables"
-        )
-    # Slots stand in lists beside the variables, whatever the optimizer calls them.
-    slot_axes = {
-        id(slot): axes[id(variable)]
-        for slots in vars(optimizer).values()
-        if isinstance(slots, list) and len(slots) == len(variables)
-        for slot, variable in zip(slots, variables, strict=True)
-        if getattr(slot, "shape", None) == variable.shape
-    }
-    changed = type(optimizer).from_config(optimizer.get_config())
-    scalars = len(changed.variables)
-    for old, new in zip(optimizer.variables[:scalars], changed.variables, strict=True):
-        new.assign(old)
-    undecayed = [v for v in variables if not optimizer._use_weight_decay(v)]
-    changed.exclude_from_weight_decay(var_list=[counterparts[id(v)] for v in undecayed])
-    with keras.StatelessScope():
-        changed.build([counterparts[id(variable)] for variable in variables])
-        for old, new in zip(
-            optimizer.variables[scalars:], changed.variables[scalars:], strict=True
-        ):
-            _start(new, old, slot_axes.get(id(old)), match, new_rows=_zero_rows)
-    return changed
-
-
-def _start(new, old, axis, match, new_rows):
+def _start(new, old, axis, match):
     """Makes a waiting variable take its value from an old one, whose rows along `axis` change."""
 
     def read(shape, dtype):
-        return to_tensor(_values(old, axis, match, new_rows), dtype)
+        return to_tensor(changed_values(old, axis, match), dtype)
 
     new._initializer = read
-
-
-def _values(old, axis, match, new_rows):
-    if axis is None:
-        return old.numpy()
-    rows = np.moveaxis(old.numpy(), axis, 0)
-    changed = np.take(rows, match.kept, axis=0, mode="clip")
-    changed[match.kept < 0] = 0
-    new_rows(changed, rows, match)
-    return np.moveaxis(changed, 0, axis)
-
-
-def _zero_rows(changed, rows, match):
-    """Leaves the new rows at zero."""
-
-
-def _mean_rows(changed, rows, match):
-    """Fills each new row of `changed` with the mean of the old rows that it starts from."""
-    new_ids = np.flatnonzero(match.kept < 0)
-    if not len(new_ids):
-        return
-    ordinary = np.zeros((len(rows), *[1] * (rows.ndim - 1)), bool)
-    ordinary[match.ordinary] = True
-    mean = np.mean(rows, axis=0, dtype="float64", where=ordinary)  # copies no table
-    for index in new_ids.tolist():
-        parts = match.parts.get(index)
-        changed[index] = mean if parts is None else np.mean(rows[parts], axis=0, dtype="float64")
 
 
 def _vocabulary_axes(model):
@@ -200,7 +151,7 @@ def _vocabulary_axes(model):
     axes = {}
     for variable in model.variables:
         path = paths.get(id(variable), variable.path)
-        known = path in declared or _is_ours(path)
+        known = path in declared or names.is_variable_path(path)
         if not known and model.config.vocab_size in tuple(variable.shape):
             raise ValueError(
                 f"{path} {list(variable.shape)} may have an axis for the pieces, and nothing says "
@@ -212,13 +163,6 @@ def _vocabulary_axes(model):
     return axes
 
 
-def _is_ours(path):
-    try:
-        return bool(names.by_variable_path(path))
-    except KeyError:
-        return False
-
-
 def _check_variables(model, changed, axes):
     """Raises if a variable of the new model has not the shape that its axis for the pieces gives."""
     if len(changed.variables) != len(model.variables):
@@ -227,9 +171,7 @@ def _check_variables(model, changed, axes):
             f"{len(model.variables)} variables, and {len(changed.variables)} in a new one"
         )
     for old, new in zip(model.variables, changed.variables, strict=True):
-        expected = list(old.shape)
-        if axes[id(old)] is not None:
-            expected[axes[id(old)]] = changed.config.vocab_size
+        expected = changed_shape(old, axes[id(old)], changed.config.vocab_size)
         if list(new.shape) != expected:
             raise ValueError(
                 f"{old.path} must have the shape {expected} in a model of "

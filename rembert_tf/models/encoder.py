@@ -19,6 +19,11 @@ class RemBertEncoder(PretrainedModel):
         name: Name of the model.
         **kwargs: `dtype` (a Keras dtype policy) and `trainable`.
 
+    Attributes:
+        remat: Whether training keeps only the input of each Transformer layer and computes the
+            rest anew in the backward pass: less memory for more time, the same gradients. May be
+            set at any moment before the training function is traced.
+
     Example:
         >>> config = RemBertConfig(vocab_size=100, hidden_size=16, num_attention_heads=2,
         ...                        num_hidden_layers=2, intermediate_size=32,
@@ -33,6 +38,7 @@ class RemBertEncoder(PretrainedModel):
     def __init__(self, config, *, add_pooler=True, name="rembert", **kwargs):
         super().__init__(config, name=name, **kwargs)
         self.add_pooler = add_pooler
+        self.remat = False
 
         self.embeddings = Embeddings(
             config.vocab_size,
@@ -115,9 +121,13 @@ class RemBertEncoder(PretrainedModel):
             hidden_states = ops.reshape(self.input_projection(rows), (batch, length, -1))
         collected = [hidden_states]
         for layer in self.transformer_layers:
-            hidden_states = layer(
-                hidden_states, features["attention_mask"], keys, training=training
-            )
+
+            def transform(x, layer=layer):
+                return layer(x, features["attention_mask"], keys, training=training)
+
+            # `keras.RematScope` calls layers with keywords, which TensorFlow refuses in a graph.
+            transform = keras.remat(transform) if self.remat and training else transform
+            hidden_states = transform(hidden_states)
             collected.append(hidden_states)
 
         outputs = {"last_hidden_state": hidden_states}

@@ -71,20 +71,16 @@ class RemBertForMaskedLM(PretrainedModel):
         Raises:
             ValueError: If the head is newly made and the call is no training step.
         """
-        self._refuse_new_head(training)
         features = self.complete_features(inputs, training)
+        self._refuse_new_head()
         positions = features.pop("masked_lm_positions", None)
         outputs = self.encoder(features, training=training)
         return self.masked_lm_head(outputs["last_hidden_state"], positions)
 
-    def _refuse_new_head(self, training):
-        """Raises if the scores would be those of random weights; a training step ends that."""
-        if in_symbolic_scope():  # Keras only looks at shapes
-            return
-        if training:
-            self.newly_made = ()
+    def _refuse_new_head(self):
+        """Raises if the scores would be those of random weights."""
         new = [path for path in self.newly_made if path.startswith("masked_lm_head/")]
-        if new:
+        if new and not in_symbolic_scope():  # where Keras only looks at shapes
             raise ValueError(
                 "the masked-LM head was not in the loaded weights and is random: its scores mean "
                 "nothing. Train it (calls with `training=True` do), or set `model.newly_made = ()` to "

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 
 import keras
 from keras import ops
+from keras.src.backend.common.symbolic_scope import in_symbolic_scope
 
 from rembert_tf.config import RemBertConfig
 
@@ -42,13 +43,27 @@ class PretrainedModel(keras.Model):
             )
         super().__init__(name=name, **kwargs)
         self.config = config
-        # Paths of the variables that loading found nowhere and drew afresh; a `.keras` file keeps them.
         self.newly_made = ()
         drops = any(getattr(config, name) > 0 for name in self.dropouts)
         self._seed_generator = keras.random.SeedGenerator(name="dropout_seed") if drops else None
 
+    @property
+    def newly_made(self):
+        """Paths of the variables that loading drew afresh, until a training step; saving keeps them.
+
+        An encoder inside the model has its part of them.
+        """
+        return self._newly_made
+
+    @newly_made.setter
+    def newly_made(self, paths):
+        self._newly_made = tuple(paths)
+        encoder = getattr(self, "encoder", None)
+        if encoder is not None:
+            encoder.newly_made = [p for p in self._newly_made if p.startswith("rembert/")]
+
     def complete_features(self, inputs, training):
-        """Checks the inputs of a call and fills in what is missing.
+        """Checks the inputs of a call and fills in what is missing; after training, nothing is newly made.
 
         Args:
             inputs: A dictionary of features, or `input_ids` alone.
@@ -62,6 +77,8 @@ class PretrainedModel(keras.Model):
         Raises:
             ValueError: If a feature is unknown, missing, or of a wrong type or shape.
         """
+        if training and not in_symbolic_scope():  # where Keras only looks at shapes
+            self.newly_made = ()
         features = dict(inputs) if isinstance(inputs, Mapping) else {"input_ids": inputs}
         for name in features:
             if name not in self.features:

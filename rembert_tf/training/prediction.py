@@ -50,13 +50,14 @@ def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
 
 
 def _model(config: PredictionConfig, task: xtreme.Task):
+    from rembert_tf.checkpoints import hub
     from rembert_tf.checkpoints.folder import load_pretrained
     from rembert_tf.pipelines.tokenization import RemBertTokenizer
     from rembert_tf.training.label_predictor import MODEL_OF_KIND, LabelPredictor
 
     model, _ = load_pretrained(config.model, MODEL_OF_KIND[task.kind], strict=True)
     check_sequence_length(config.max_seq_length, model.config)
-    tokenizer = RemBertTokenizer.from_file(config.model)
+    tokenizer = RemBertTokenizer.from_file(hub.local_folder(config.model))
     labels = model.config.id2label
     if set(labels) != set(task.labels):
         raise ValueError(

@@ -1,23 +1,25 @@
 """Every layout through the converter, and what it changes on the way."""
 
 import json
+import typing
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from rembert_tf.bin import convert as binary
 from rembert_tf.checkpoints import names
 from rembert_tf.checkpoints.convert import convert
 from rembert_tf.checkpoints.convert_config import ConvertConfig
 from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
 from rembert_tf.checkpoints.model_from_weights import variables_by_path
 from rembert_tf.checkpoints.model_garden import write_model_garden
+from rembert_tf.checkpoints.saved_class import CLASSES
 from rembert_tf.models.encoder import RemBertEncoder
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.models.question_answering import RemBertForQuestionAnswering
 from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
 from rembert_tf.models.token_classification import RemBertForTokenClassification
+from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
 MODELS = [
     RemBertEncoder,
@@ -116,15 +118,50 @@ def test_what_cannot_be_converted_says_why(config, tmp_path):
     with pytest.raises(ValueError, match="it is a SavedModel: .* take the folder"):
         run(tmp_path / "served", tmp_path / "out")
     save_pretrained(RemBertEncoder(config), tmp_path / "in")
-    with pytest.raises(ValueError, match="`config` is for an input without config.json"):
+    with pytest.raises(ValueError, match="`config` has no use here: .* has a config.json"):
         run(tmp_path / "in", tmp_path / "out", config="tiny")
+    with pytest.raises(ValueError, match="`num_hidden_layers` must be between 1 and 2"):
+        run(tmp_path / "in", tmp_path / "out", num_hidden_layers=3)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/thesis.tex").touch()
+    with pytest.raises(ValueError, match="which also holds thesis.tex"):
+        run(tmp_path / "no-matter", tmp_path / "full")
     with pytest.raises(ValueError, match="Give either `tokenizer` or `vocab_size`"):
         run(tmp_path / "in", tmp_path / "out", tokenizer="x", vocab_size=5)
     with pytest.raises(ValueError, match="`dtype` is for a model folder"):
         run(tmp_path / "in", tmp_path / "out", dtype="bfloat16", output_format="model_garden")
 
 
+def test_a_file_of_the_folder_does_for_the_folder(config, tmp_path):
+    model = RemBertEncoder(config)
+    save_pretrained(model, tmp_path / "in")
+    run(tmp_path / "in" / "model.safetensors", tmp_path / "out")
+    assert_same(load_pretrained(tmp_path / "out", strict=True)[0], model)
+
+
+def test_what_a_checkpoint_of_model_garden_shows_is_not_overruled(coupled, tmp_path):
+    write_model_garden(RemBertEncoder(coupled.replace(id2label=())), tmp_path / "in")
+    with pytest.raises(ValueError, match="the checkpoint has 2 attention heads. Received: .*=4"):
+        run(tmp_path / "in", tmp_path / "out", num_attention_heads=4)
+    with pytest.raises(ValueError, match="`name_map` has no use here"):
+        run(tmp_path / "in", tmp_path / "out", name_map="map.json")
+    report = run(tmp_path / "in", tmp_path / "out", hidden_act="gelu")
+    assert "hidden_act='gelu' is taken; no tensor shows it" in report.notes
+
+
+def test_special_ids_of_a_checkpoint_are_those_of_its_vocabulary(config, vocabulary_file, tmp_path):
+    tokenizer = RemBertTokenizer.from_file(vocabulary_file)
+    model = RemBertForMaskedLM(config.replace(vocab_size=tokenizer.vocab_size, id2label=()))
+    write_google_tf1(model, tmp_path / "in" / "model.ckpt")
+    settings = {"num_attention_heads": 2, "num_hidden_layers": 1}
+    report = run(tmp_path / "in", tmp_path / "out", tokenizer=str(vocabulary_file), **settings)
+    again, _ = load_pretrained(tmp_path / "out", RemBertForMaskedLM, strict=True)
+    ids = again.config.pad_token_id, again.config.bos_token_id, again.config.eos_token_id
+    assert ids == (tokenizer.pad_id, tokenizer.cls_id, tokenizer.sep_id)
+    assert again.config.num_hidden_layers == 1 and len(report.skipped) == 16
+    assert (tmp_path / "out/sentencepiece.model").read_bytes() == tokenizer.model_bytes
+
+
 def test_the_flag_names_every_class():
-    field = ConvertConfig.__dataclass_fields__["model_class"]
-    assert all(model_class.__name__ in str(field.type) for model_class in MODELS)
-    assert binary.run.__doc__
+    flag = typing.get_args(typing.get_type_hints(ConvertConfig)["model_class"])
+    assert set(flag) == {"", *CLASSES} - {"RemBertModel"}

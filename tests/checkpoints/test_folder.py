@@ -5,14 +5,16 @@ import hashlib
 import json
 import shutil
 
+import keras
 import numpy as np
 import pytest
 import safetensors
 import tensorflow as tf
-from safetensors.numpy import save_file
+from safetensors.numpy import load_file, save_file
 
 from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
 from rembert_tf.checkpoints.model_from_weights import variables_by_path
+from rembert_tf.checkpoints.model_garden import write_model_garden
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.encoder import RemBertEncoder
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
@@ -39,8 +41,14 @@ def test_round_trip_is_exact(request, model_class, shape, tmp_path, assert_same_
     again, report = load_pretrained(tmp_path / "model", model_class, strict=True)
     assert again.config == model.config
     assert_same_weights(again, model)
-    assert set(report.loaded) == set(variables_by_path(model))
-    assert report.skipped == () and report.newly_made == () and report.notes == ()
+    shapes = {path: tuple(variable.shape) for path, variable in variables_by_path(model).items()}
+    assert dict(report.loaded) == shapes
+    assert report.skipped == () and report.newly_made == () and report.untrained == ()
+    dropped = [] if shape == "config" else ["the input projection of the file is an identity"]
+    if shape == "coupled" and model_class is RemBertForMaskedLM:
+        dropped.append("the output table of the file is the input table again")
+    assert len(report.notes) == len(dropped)
+    assert all(map(str.startswith, report.notes, dropped))
 
 
 def test_what_lies_in_the_folder(folder, config):
@@ -96,7 +104,10 @@ def test_encoder_folder_gives_a_masked_lm_with_a_new_head(config, tmp_path):
     )
     made = {path: shape for path, shape in report.newly_made}
     assert made["masked_lm_head/output_embedding/table"] == (50, 24) and len(made) == 6
-    assert set(report.skipped) == {"rembert.pooler.dense.weight", "rembert.pooler.dense.bias"}
+    assert dict(report.skipped) == {
+        "rembert.pooler.dense.weight": (16, 16),
+        "rembert.pooler.dense.bias": (16,),
+    }
     assert model.masked_lm_head.output_embedding.table.numpy().std() > 0.1
     assert np.all(model.masked_lm_head.layer_norm.gamma.numpy() == 1)
     with pytest.raises(ValueError, match="`strict` asks for every variable, and 6 are missing"):
@@ -116,7 +127,60 @@ def test_report_is_readable_and_logged(folder, caplog):
     lines = str(report).splitlines()
     assert lines[0] == f"{folder / 'model.safetensors'}: loaded 39 variables"
     assert "tensors skipped: 6 (cls.predictions." in lines[1]
+    assert "cls.predictions.decoder.weight [50, 24]" in lines[1]
     assert "variables newly made: 4 (rembert/pooler/kernel [16, 16]" in lines[2]
+
+
+def test_tensors_that_are_of_nothing_are_warned_of(folder, caplog):
+    def load_and_log():
+        caplog.clear()
+        with caplog.at_level("INFO", logger="absl"):
+            report = load_pretrained(folder, RemBertForMaskedLM)[1]
+        return report, [record.levelname for record in caplog.records]
+
+    assert load_and_log()[1] == ["INFO"]
+    tensors = load_file(folder / "model.safetensors")
+    tensors["rembert.adapter.weight"] = np.ones((2, 3), "float32")
+    save_file(tensors, folder / "model.safetensors")
+    report, levels = load_and_log()
+    assert levels == ["WARNING"] and report.skipped == (("rembert.adapter.weight", (2, 3)),)
+    assert "tensors skipped: 1 (rembert.adapter.weight [2, 3])" in str(report)
+
+
+def test_an_encoder_without_pooler_says_so(folder, tmp_path):
+    RemBertForMaskedLM.from_pretrained(folder).encoder.save_pretrained(tmp_path / "encoder")
+    no_pooler = "There is no pooler: transformers makes a random one."
+    assert no_pooler in (tmp_path / "encoder" / "README.md").read_text()
+    encoder, report = load_pretrained(tmp_path / "encoder")
+    assert encoder.pooler is not None
+    assert report.newly_made == (
+        ("rembert/pooler/kernel", (16, 16)),
+        ("rembert/pooler/bias", (16,)),
+    )
+
+    encoder.save_pretrained(tmp_path / "converted")
+    card = (tmp_path / "converted" / "README.md").read_text()
+    assert "Not trained yet, and random: rembert/pooler/kernel, rembert/pooler/bias." in card
+    assert no_pooler not in card
+    with pytest.raises(
+        ValueError, match="2 are missing .2 as saved before they were trained.: rem"
+    ):
+        load_pretrained(tmp_path / "converted", strict=True)
+
+
+def test_a_head_of_ones_own_is_refused_by_name(config, tmp_path):
+    class WithTopics(RemBertForMaskedLM):
+        def __init__(self, config):
+            super().__init__(config, name="with_topics")
+            self.topics = keras.layers.Dense(3, name="topics")
+            self.topics.build((None, 16))
+
+    model = WithTopics(config)
+    for save in (save_pretrained, write_model_garden):
+        with pytest.raises(ValueError, match="WithTopics has topics/kernel, .* `model.encoder`"):
+            save(model, tmp_path / "model")
+    assert list(tmp_path.iterdir()) == []
+    save_pretrained(model.encoder, tmp_path / "model")
 
 
 def test_fewer_layers(folder):
@@ -138,7 +202,7 @@ def test_label_names_decide_whether_a_head_is_kept(config, tmp_path, assert_same
     assert_same_weights(again, tagger)
     _, report = load(id2label=("A", "C", "B"))
     assert len(report.newly_made) == 2
-    assert set(report.skipped) == {"classifier.weight", "classifier.bias"}
+    assert dict(report.skipped).keys() == {"classifier.weight", "classifier.bias"}
 
 
 def test_wrong_shapes_are_one_error(folder):

@@ -1,3 +1,5 @@
+import importlib.util
+
 import h5py
 import numpy as np
 import pytest
@@ -26,11 +28,18 @@ def test_safetensors_come_first(folder, opened):
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "pytorch_model.bin.index.json"])
-def test_then_pytorch_files(folder, opened, name):
+def test_then_pytorch_files_where_torch_is(folder, opened, name, monkeypatch):
+    monkeypatch.setattr(importlib.util, "find_spec", lambda module: module)
     (folder / "model.safetensors").rename(folder / name)
     (folder / "tf_model.h5").write_bytes(b"something else")
     open_hugging_face_folder(folder)
     assert opened == [str(folder / name)]
+    monkeypatch.setattr(importlib.util, "find_spec", lambda module: None)
+    with pytest.raises(ValueError, match="tf_model.h5: damaged"):
+        open_hugging_face_folder(folder)
+    (folder / "tf_model.h5").unlink()
+    open_hugging_face_folder(folder)
+    assert opened == [str(folder / name)] * 2
 
 
 def test_then_those_of_tensorflow(folder):

@@ -75,7 +75,7 @@ def test_the_published_size():
     assert config == RemBertConfig()
     assert len(notes) == 2
     assert notes[0].startswith("num_attention_heads=18 IS ASSUMED, one for each 64 of hidden_size")
-    assert notes[1].startswith("hidden_act='gelu' is assumed")
+    assert notes[1].startswith("hidden_act='gelu' IS ASSUMED")
 
 
 def test_a_multilingual_bert():

@@ -53,6 +53,8 @@ def test_the_latest_of_several_checkpoints_is_the_one_that_the_state_file_names(
     assert layouts.checkpoint_prefix(tmp_path / "moved") == str(tmp_path / "moved/ckpt-2")
     (tmp_path / "moved" / "checkpoint").unlink()
     assert layouts.checkpoint_prefix(tmp_path / "moved") is None
+    description = layouts.describe(tmp_path / "moved")
+    assert description.endswith("give the prefix of one of them: ckpt-1, ckpt-2")
     (tmp_path / "moved" / "ckpt-1.index").write_bytes(b"cut off")
     with pytest.raises(ValueError, match="ckpt-1.index: damaged or half written"):
         layouts.find_layout(tmp_path / "moved/ckpt-1")
@@ -72,4 +74,4 @@ def test_what_gives_no_weights_says_what_to_do(config, tmp_path):
 @pytest.mark.parametrize("name", ["nothing", "."])
 def test_nothing_known(name, tmp_path):
     assert layouts.find_layout(tmp_path / name) is None
-    assert layouts.describe(tmp_path / name) == "no layout that is known here"
+    assert layouts.describe(tmp_path / name).startswith("no layout that is known here")

@@ -1,3 +1,4 @@
+import json
 import os
 
 import keras
@@ -34,6 +35,16 @@ def test_loading_draws_no_random_values_that_it_throws_away(folder, drawn):
     with pytest.raises(ValueError, match="`strict` asks for every variable, and 4 are missing"):
         load_pretrained(folder, RemBertForSequenceClassification, strict=True)
     assert len(drawn) == 2
+
+
+def test_a_configuration_larger_than_any_machine_is_a_misfit(folder, drawn):
+    """Nothing of the model that does not fit is ever made."""
+    config = json.loads((folder / "config.json").read_text())
+    for size in ({"vocab_size": 10**13}, {"hidden_size": 10**9, "num_attention_heads": 1}):
+        (folder / "config.json").write_text(json.dumps({**config, **size}))
+        with pytest.raises(ValueError, match="model.safetensors: wrong shapes: "):
+            load_pretrained(folder, RemBertForMaskedLM)
+    assert drawn == []
 
 
 def test_a_file_that_fails_midway_ends_loading_at_once(folder, config, drawn):

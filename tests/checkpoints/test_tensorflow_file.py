@@ -166,7 +166,8 @@ def test_every_tensor_finds_its_variable(layout, model_class, model_name, head, 
     model = model_class(config)
     write(tmp_path / name, _arrays(model, names), model_name)
     weights = open_weights(tmp_path / name)
-    assert weights.path == str(tmp_path / name) and weights.unknown == weights.notes == ()
+    assert weights.path == str(tmp_path / name)
+    assert not weights.unknown and not weights.notes
     assert {path: tensor.key for path, tensor in weights.tensors.items()} == {
         path: f"{key.split('/')[0]}/{model_name}/{key}" if layout == "h5" else key
         for key, path in names.items()
@@ -189,7 +190,8 @@ def test_names_that_are_not_ours(layout, arrays, encoder, config, tmp_path):
     assert len(weights.unknown) == 3
     assert all(any(key.endswith(end) for end in foreign) for key in weights.unknown)
     model, report = model_from_weights(weights, config, RemBertEncoder, strict=True)
-    assert report.skipped == weights.unknown
+    assert report.skipped == tuple(weights.unknown.items())
+    assert set(weights.unknown.values()) == {(3,)}
     _assert_same_weights(model, encoder)
 
 
@@ -206,7 +208,7 @@ def test_the_copies_that_a_resized_model_lists(arrays, encoder, config, tmp_path
     with h5py.File(tmp_path / "tf_model.h5", "a") as file:
         file[f"top_level_model_weights/tf_rem_bert_model/{key}"] = arrays[key]
     weights = open_tensorflow_h5(tmp_path / "tf_model.h5")
-    assert weights.unknown == ()
+    assert weights.unknown == {}
     _assert_same_weights(model_from_weights(weights, config, RemBertEncoder)[0], encoder)
 
 
@@ -259,13 +261,13 @@ def test_damaged_files(layout, arrays, tmp_path):
     whole = file.read_bytes()
     for damaged in (b"", b"version https://git-lfs", whole[:100], whole[: len(whole) // 2]):
         file.write_bytes(damaged)
-        with pytest.raises(ValueError, match=f"{name}: damaged, half written, or no file of weigh"):
+        with pytest.raises(ValueError, match=f"{name}: damaged, half written, or no "):
             open_weights(file)
     # Half of the inside overwritten: whichever part it hits, the file is named.
     file.write_bytes(whole[:200] + b"\xff" * (len(whole) // 2) + whole[200 + len(whole) // 2 :])
     with pytest.raises(ValueError, match=f"{name}: damaged"):
         open_weights(file)
-    with pytest.raises(FileNotFoundError, match="no such file: .*nothing"):
+    with pytest.raises(FileNotFoundError, match="nothing"):
         open_weights(tmp_path / "nothing")
 
 
@@ -273,12 +275,29 @@ def test_shards_that_do_not_fit_their_index(arrays, tmp_path):
     index = tmp_path / "tf_model.h5.index.json"
     write_h5_shards(index, arrays)
     (tmp_path / "tf_model-00002-of-00002.h5").unlink()
-    with pytest.raises(FileNotFoundError, match="names a shard that is missing: .*-00002-of-00002"):
+    with pytest.raises(FileNotFoundError, match="1 of its 2 files are missing: tf_model-00002-of"):
         open_tensorflow_h5(index)
     for damaged in ("", "[]", '{"weight_map": [1]}', "{}"):
         index.write_text(damaged)
         with pytest.raises(ValueError, match="index.json: damaged: expected"):
             open_tensorflow_h5(index)
+
+
+@pytest.mark.parametrize("layout", ["h5", "safetensors"])
+def test_a_shard_of_another_checkpoint_and_a_quantized_tensor_are_named(layout, arrays, tmp_path):
+    write, end, open_weights = {
+        "h5": (write_h5_shards, "h5", open_tensorflow_h5),
+        "safetensors": (write_safetensors_shards, "st", open_tensorflow_safetensors),
+    }[layout]
+    index, key = tmp_path / "index.index.json", "rembert/pooler/dense/kernel:0"
+    write(index, {**arrays, key: arrays[key].astype("int8")})
+    with pytest.raises(ValueError, match=f"{key} is stored as .*8, and only float32, bfloat16"):
+        open_weights(index)
+    write(index, arrays)
+    first, second = (tmp_path / f"tf_model-0000{n}-of-00002.{end}" for n in (1, 2))
+    second.write_bytes(first.read_bytes())
+    with pytest.raises(ValueError, match=f"tensors that {second.name} does not hold: rembert/"):
+        open_weights(index)
 
 
 def test_weights_that_keras_numbered(encoder, tmp_path):

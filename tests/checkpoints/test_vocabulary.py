@@ -15,6 +15,7 @@ from rembert_tf.models.sequence_classification import RemBertForSequenceClassifi
 from rembert_tf.pipelines.config import VocabularyConfig
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.pipelines.vocabulary import train_vocabulary
+from rembert_tf.training.adamw import AdamW
 from rembert_tf.training.config import DistributionConfig, OptimizerConfig
 from rembert_tf.training.pretraining import masked_lm_trainer
 from rembert_tf.training.trainer import Trainer
@@ -133,7 +134,8 @@ def batch(vocab_size, seed):
 
 
 def step(trainer, features, labels, weights):
-    trainer.train_step((features, labels, weights))  # without a graph: it takes longer to make
+    # Without a graph, which takes longer to make.
+    trainer.train_step((features, labels, weights), stop=False)
 
 
 def go_on(model, optimizer):
@@ -188,14 +190,59 @@ def test_optimizer_slots_change_with_the_tables(config, coupled, tied):
         assert not [path for path in moved if "layer_0" in path]
 
 
-def test_other_optimizers_keep_their_slots_too(config):
-    trainer = go_on(RemBertForMaskedLM(config), keras.optimizers.SGD(0.1, momentum=0.9))
-    step(trainer, *batch(50, 0))
-    _, optimizer = resize_vocabulary(trainer.model, 60, optimizer=trainer.optimizer)
-    assert type(optimizer) is keras.optimizers.SGD
-    for path, old in slots(trainer.optimizer).items():
-        rows = 50 if is_of_pieces(path) else None
-        np.testing.assert_array_equal(slots(optimizer)[path][:rows], old, err_msg=path)
+OPTIMIZERS = {
+    "SGD": lambda: keras.optimizers.SGD(0.1, momentum=0.9),
+    "without slots": lambda: keras.optimizers.SGD(0.1),
+    "slots that start at 0.1": lambda: keras.optimizers.Adagrad(0.1),
+    "a number beside the slots": lambda: keras.optimizers.Nadam(0.1),
+    "slots that start as the weights": lambda: keras.optimizers.ScheduleFreeAdamW(0.1),
+    "two kinds of slots": lambda: keras.optimizers.Muon(0.1),
+    "accumulated gradients": lambda: AdamW(0.1, gradient_accumulation_steps=2),
+    "averages": lambda: AdamW(0.1, use_ema=True),
+    "loss scale": lambda: keras.optimizers.LossScaleOptimizer(AdamW(0.1, weight_decay=0.5)),
+    "loss scale, averages": lambda: keras.optimizers.LossScaleOptimizer(AdamW(use_ema=True)),
+}
+
+
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_any_optimizer_goes_on_where_it_was(config, name):
+    model, optimizer = filled(RemBertForMaskedLM(config)), OPTIMIZERS[name]()
+    inner = getattr(optimizer, "inner_optimizer", optimizer)
+    inner.exclude_from_weight_decay(var_list=[model.masked_lm_head.dense.bias])
+    optimizer.build(model.trainable_variables)
+    rng = np.random.default_rng(1)
+    for variable in optimizer.variables:
+        variable.assign(rng.integers(1, 99, variable.shape))
+    larger, changed = resize_vocabulary(model, 60, optimizer=optimizer)
+    assert type(changed) is type(optimizer)
+    fresh = OPTIMIZERS[name]()
+    fresh.build(larger.trainable_variables)
+    for old, new, start in zip(
+        optimizer.variables, changed.variables, fresh.variables, strict=True
+    ):
+        assert not len(old.shape) or new.path == old.path
+        rows = slice(0, 50) if is_of_pieces(new.path) else ...
+        np.testing.assert_array_equal(new.numpy()[rows], old, err_msg=new.path)
+        if is_of_pieces(new.path):
+            mean = np.broadcast_to(np.mean(old.numpy(), axis=0), new[50:].shape)
+            expected = mean if new.path.endswith("_average") else start[50:]
+            np.testing.assert_allclose(new[50:], expected, rtol=1e-5, err_msg=new.path)
+    inner = getattr(changed, "inner_optimizer", changed)
+    undecayed = [v.path for v in larger.trainable_variables if not inner._use_weight_decay(v)]
+    assert undecayed == [larger.masked_lm_head.dense.bias.path]
+
+
+def test_slots_of_another_shape_are_refused_by_name(config, tokenizer):
+    optimizer = keras.optimizers.Adafactor(0.1)
+    model = RemBertForMaskedLM(config.replace(vocab_size=300))
+    optimizer.build(model.trainable_variables)
+    message = (
+        r"slots of the shape of .* Received: a Adafactor with adafactor/word_embeddings \[300\]"
+    )
+    with pytest.raises(ValueError, match=message):
+        resize_vocabulary(model, 310, optimizer=optimizer)
+    with pytest.raises(ValueError, match=message):  # as many pieces, in another order
+        replace_vocabulary(model, tokenizer, reordered(tokenizer), optimizer=optimizer)
 
 
 def test_an_optimizer_of_another_model_is_refused(config):

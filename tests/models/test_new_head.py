@@ -8,6 +8,7 @@ import tensorflow as tf
 from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
 from rembert_tf.models.encoder import RemBertEncoder
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
+from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
 from rembert_tf.training.trainer import Trainer
 
 RANDOM = np.random.default_rng(0)
@@ -169,16 +170,41 @@ def test_a_training_checkpoint_is_whole(model, encoder_folder, tmp_path):
 
 def test_a_folder_saved_before_training_refuses_too_and_one_saved_after_does_not(model, tmp_path):
     save_pretrained(model, tmp_path / "untrained")
-    again, report = load_pretrained(tmp_path / "untrained", RemBertForMaskedLM, strict=True)
-    assert "the masked-LM head is random: it was saved before it was trained" in str(report)
+    with pytest.raises(
+        ValueError, match="6 are missing .6 as saved before they were trained.: mas"
+    ):
+        load_pretrained(tmp_path / "untrained", RemBertForMaskedLM, strict=True)
+    again, report = load_pretrained(tmp_path / "untrained", RemBertForMaskedLM)
+    assert "saved before they were trained: 6 (masked_lm_head/" in str(report)
+    assert "the masked-LM head is random" in str(report)
     with pytest.raises(ValueError, match="masked-LM head"):
         again(FEATURES)
     RemBertEncoder.from_pretrained(tmp_path / "untrained")(IDS)  # has no use for the head
 
     model.fit(DATA, verbose=0)
     save_pretrained(model, tmp_path / "trained")
-    assert load_pretrained(tmp_path / "trained", RemBertForMaskedLM)[0](FEATURES).shape == (
-        4,
-        2,
-        50,
-    )
+    again, _ = load_pretrained(tmp_path / "trained", RemBertForMaskedLM, strict=True)
+    assert again(FEATURES).shape == (4, 2, 50)
+
+
+def test_any_new_part_is_remembered_until_it_is_trained(small, tmp_path):
+    RemBertForMaskedLM(small).encoder.save_pretrained(tmp_path / "encoder")  # has no pooler
+    model, _ = load_pretrained(tmp_path / "encoder", RemBertForSequenceClassification)
+    pooler = ("rembert/pooler/kernel", "rembert/pooler/bias")
+    new = (*pooler, "classifier/dense/kernel", "classifier/dense/bias")
+    assert model.newly_made == new and model.encoder.newly_made == pooler
+    model.save_pretrained(tmp_path / "model")
+    model.save(tmp_path / "model.keras")
+    again, report = load_pretrained(tmp_path / "model", RemBertForSequenceClassification)
+    assert again.newly_made == report.untrained == new and report.newly_made == ()
+    again.encoder.save_pretrained(tmp_path / "part")
+    assert load_pretrained(tmp_path / "part")[0].newly_made == pooler
+    from_keras = keras.saving.load_model(tmp_path / "model.keras")
+    assert from_keras.newly_made == new and from_keras.encoder.newly_made == pooler
+
+    again(IDS)
+    assert again.newly_made == new
+    again(IDS, training=True)
+    assert again.newly_made == again.encoder.newly_made == ()
+    again.save_pretrained(tmp_path / "model")
+    load_pretrained(tmp_path / "model", RemBertForSequenceClassification, strict=True)

@@ -153,11 +153,27 @@ def test_transformers_loads_what_we_save(our_class, shape, tmp_path):
     theirs.save_pretrained(tmp_path / "theirs")
     again, report = load_pretrained(tmp_path / "theirs", our_class, strict=True)
     assert again.config == ours.config
-    assert report.skipped == () and report.notes == ()
+    stand_ins = (not ours.config.input_projection) + (
+        ours.config.tie_word_embeddings and our_class is RemBertForMaskedLM
+    )
+    assert report.skipped == () and len(report.notes) == stand_ins
     variables = variables_by_path(ours)
     for path, variable in variables_by_path(again).items():
         np.testing.assert_array_equal(variable, variables.pop(path), err_msg=path)
     assert not variables
+
+
+def test_an_encoder_without_pooler_lacks_nothing_but_the_pooler(tmp_path):
+    ours = _make_ours(RemBertForMaskedLM, SMALL).encoder
+    save_pretrained(ours, tmp_path)
+    theirs, information = transformers.RemBertModel.from_pretrained(
+        tmp_path, output_loading_info=True
+    )
+    assert set(information.pop("missing_keys")) == {"pooler.dense.weight", "pooler.dense.bias"}
+    assert not any(information.values()), information
+    outputs = _theirs(theirs)
+    outputs.pop("pooler_output")
+    _assert_equal(_ours(ours), outputs)
 
 
 def test_what_transformers_trained_apart_comes_back_untied(tmp_path):

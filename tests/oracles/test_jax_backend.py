@@ -1,4 +1,4 @@
-"""Layers and models on Keras' JAX backend, in a process of its own, against the committed numbers."""
+"""Layers, models and folders on Keras' JAX backend, in a process of its own, against the committed numbers."""
 
 import json
 import os
@@ -15,13 +15,24 @@ pytest.importorskip("jax")
 MODELS = pathlib.Path(__file__).parent.parent / "models"
 GOLDENS = json.loads((MODELS / "goldens.json").read_text())
 SCRIPT = """
-import json, pathlib, runpy, sys
+import json, pathlib, runpy, sys, tempfile
 import keras
+from rembert_tf.checkpoints.folder import load_pretrained
 
 folder = pathlib.Path(sys.argv[1])
 golden = runpy.run_path(folder / "golden_models.py")
 loaded = keras.saving.load_model(folder / "tied_masked_lm.keras")
 numbers = golden["all_numbers"]() | {"file": golden["outputs"](loaded)}
+
+with tempfile.TemporaryDirectory() as saved:
+    masked_lm = golden["make_model"](golden["RemBertForMaskedLM"], "tied, one width")
+    masked_lm.save_pretrained(saved + "/model", dtype="float32")
+    again, report = load_pretrained(saved + "/model", type(masked_lm), strict=True)
+    numbers["folder"] = golden["outputs"](again)
+    encoder, _ = load_pretrained(saved + "/model", dtype="bfloat16")
+    assert encoder.pooler.kernel.dtype == "bfloat16" and encoder.newly_made == (
+        "rembert/pooler/kernel", "rembert/pooler/bias")
+assert "tensorflow" not in sys.modules
 
 keras.utils.set_random_seed(1)
 tagger = golden["make_model"](golden["RemBertForTokenClassification"], "dropout")
@@ -60,6 +71,10 @@ def test_numbers_are_those_of_tensorflow(on_jax, name):
 
 def test_a_file_written_by_tensorflow_loads(on_jax):
     _assert_golden(on_jax["numbers"]["file"], "RemBertForMaskedLM, tied")
+
+
+def test_a_folder_is_written_and_loaded(on_jax):
+    _assert_golden(on_jax["numbers"]["folder"], "RemBertForMaskedLM, tied, one width")
 
 
 def test_a_step_of_plain_fit_lowers_the_loss(on_jax):
