@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 
 from absl import flags, logging
 
+_ERRORS = (flags.Error, ValueError, OSError, ImportError, FloatingPointError)
+
 
 def run(
     main: Callable[[], int | None],
@@ -17,9 +19,10 @@ def run(
 ) -> None:
     """Parses the command line, calls `main` and exits the process.
 
-    A wrong flag, path, file or version (`flags.Error`, `ValueError`, `OSError`, `ImportError`) ends in one line on
-    standard error and exit status 1; `--verbosity=1` shows the stack trace too. Exit status 0 otherwise, or what `main`
-    returns.
+    A wrong flag, path, file or version (`flags.Error`, `ValueError`, `OSError`, `ImportError`) and numbers that are no
+    longer finite (`FloatingPointError`) end in one line on standard error and exit status 1; `--verbosity=1` shows the
+    stack trace too. Exit status 0 otherwise, or what `main` returns or exits with (75: stopped by a signal, to be
+    resumed).
 
     Args:
         main: does the work, after the flags are parsed.
@@ -43,7 +46,7 @@ def run(
         logging.use_absl_handler()
         _log_plainly()
         status = main()
-    except (flags.Error, ValueError, OSError, ImportError) as error:
+    except _ERRORS as error:
         if flags.FLAGS.is_parsed() and flags.FLAGS["verbosity"].value > 0:
             logging.exception("%s failed", program)
         message = " ".join(str(error).split()) or type(error).__name__

@@ -87,7 +87,9 @@ def make_pretraining_dataset(
         ),
         num_parallel_calls=config.num_parallel_calls or tf.data.AUTOTUNE,
     )
-    return _with_options(masked.prefetch(tf.data.AUTOTUNE))
+    # Workers need not ask each other in every step whether there is one more batch.
+    endless = masked.apply(tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY))
+    return _with_options(endless.prefetch(tf.data.AUTOTUNE))
 
 
 def make_evaluation_datasets(

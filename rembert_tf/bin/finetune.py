@@ -4,6 +4,9 @@ Inputs: XTREME's processed files (<data_dir>/udpos/train-en.tsv, dev-en.tsv, ...
 rembert-pretrain (its output embedding is dropped), or --model_config and --tokenizer for a random encoder. Outputs in
 --model_dir: model/ (the best step), checkpoints/ (to --resume from), metrics.jsonl, tensorboard/, loss.png.
 
+SIGTERM (or one Ctrl-C) ends a run after its step with a checkpoint and exit status 75: the same command with --resume
+goes on from there. A second signal ends it at once. An error is one line and exit status 1.
+
 Example:
   rembert-finetune --task=udpos --data_dir=pipelines/sample --init_checkpoint=demo/pretrained/model \
       --model_dir=demo/udpos --learning_rate=1e-3 --epochs=8

@@ -6,6 +6,9 @@ or --init_checkpoint, a model folder whose training goes on (optimizer and learn
 from), metrics.jsonl, tensorboard/, loss.png, language_shares.json, flags.txt. Held-out loss and accuracy stand beside
 those of each language's own unigrams: a masked LM that does not beat them has learnt nothing yet.
 
+SIGTERM (or one Ctrl-C) ends a run after its step with a checkpoint and exit status 75: the same command with --resume
+goes on from there. A second signal ends it at once. An error is one line and exit status 1.
+
 Example:
   rembert-pretrain --records_dir=demo/records --tokenizer=demo/vocabulary \
       --model_config=tiny --model_dir=demo/pretrained \

@@ -1,6 +1,7 @@
 """Configurations of training runs; each field becomes a flag of a binary."""
 
 import dataclasses
+import re
 from typing import Literal
 
 
@@ -10,10 +11,16 @@ def _field(default, help_text):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class OptimizerConfig:
-    """AdamW, linear warm-up, linear decay. Defaults: Chung et al. 2021, Table 14."""
+    """Optimizer, linear warm-up, polynomial decay. Defaults: Chung et al. 2021, Table 14."""
 
+    optimizer: Literal["adamw", "lamb"] = _field(
+        "adamw", "`adamw`, or for large batches `lamb` (You et al. 2020)."
+    )
     learning_rate: float = _field(2e-4, "Highest learning rate, reached after the warm-up.")
     end_learning_rate: float = _field(0.0, "Learning rate after the last step.")
+    decay_power: float = _field(
+        1.0, "Exponent of the decay after the warm-up: 1 is a straight line, 0 no decay at all."
+    )
     warmup_steps: int = _field(
         -1, "Steps of linear warm-up; -1 means `warmup_proportion` of all steps."
     )
@@ -40,8 +47,8 @@ class OptimizerConfig:
             self,
             "warmup_proportion",
         )
-        require(self.global_clip_norm >= 0, "`global_clip_norm` must not be negative", self,
-                "global_clip_norm")  # fmt: skip
+        for name in ("end_learning_rate", "decay_power", "weight_decay", "global_clip_norm"):
+            require(getattr(self, name) >= 0, f"`{name}` must not be negative", self, name)
 
     def resolved_warmup_steps(self, total_steps: int) -> int:
         """Returns the number of warm-up steps of a run of `total_steps`."""
@@ -54,18 +61,48 @@ class OptimizerConfig:
 class DistributionConfig:
     """On what a run computes, and in which precision."""
 
-    distribution: Literal["one_device", "mirrored"] = _field(
-        "one_device", "`one_device`, or `mirrored` over all local GPUs (or CPU replicas)."
+    distribution: Literal["one_device", "mirrored", "multi_worker", "tpu"] = _field(
+        "one_device",
+        "`one_device`; `mirrored` over all local GPUs (or CPU replicas); `multi_worker` over the processes that "
+        "TF_CONFIG names; `tpu`.",
     )
     cpu_replicas: int = _field(
         0, "With `mirrored`: so many logical CPU devices stand in for GPUs; 0 for the real devices."
     )
-    dtype: Literal["float32", "mixed_bfloat16"] = _field(
-        "float32", "Keras dtype policy: `mixed_bfloat16` keeps weights and updates in float32."
+    tpu_address: str = _field(
+        "local", "With `tpu`: the TPU's name or grpc:// address; `local` on a TPU's own machine."
+    )
+    gradient_accumulation_steps: int = _field(
+        1,
+        "Micro-batches into which each replica cuts its rows of a batch: less memory, same weights.",
+    )
+    dtype: Literal["float32", "mixed_bfloat16", "mixed_float16"] = _field(
+        "float32",
+        "Keras dtype policy: the mixed ones keep weights and updates in float32, `mixed_float16` scales the loss.",
     )
     jit_compile: bool = _field(
         False, "Compile forward and backward pass with XLA (measure: on CPU it pays seldom)."
     )
+    remat: bool = _field(
+        False,
+        "Keep only the input of each Transformer layer and compute the rest anew in the backward pass: less memory, "
+        "more time, same weights.",
+    )
+
+    def __post_init__(self):
+        """Checks the values."""
+        require(
+            self.gradient_accumulation_steps > 0,
+            "`gradient_accumulation_steps` must be at least 1",
+            self,
+            "gradient_accumulation_steps",
+        )
+        require(
+            self.cpu_replicas == 0 or self.distribution == "mirrored",
+            "`cpu_replicas` stand in for the GPUs of `distribution` mirrored",
+            self,
+            "cpu_replicas",
+        )
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -82,6 +119,19 @@ class RunConfig:
     checkpoint_every: int = _field(500, "Steps between two checkpoints.")
     evaluate_every: int = _field(500, "Steps between two evaluations.")
     keep_checkpoints: int = _field(2, "How many of the last checkpoints are kept.")
+    keep_best: bool = _field(
+        False,
+        "Keep the checkpoint with the best held-out loss (dev score), too; pre-training also publishes that model in "
+        "<model_dir>/best_model.",
+    )
+    deterministic: bool = _field(
+        False,
+        "Use TensorFlow's deterministic operations: runs with the same flags, machine and number of threads are equal "
+        "bit for bit.",
+    )
+    profile_steps: str = _field(
+        "", "Profile these steps for TensorBoard: first and last one, such as 100,110."
+    )
 
     def __post_init__(self):
         """Checks the values."""
@@ -94,6 +144,22 @@ class RunConfig:
             self,
             "evaluate_every",
         )
+        if self.profile_steps:
+            require(
+                re.fullmatch(r"[1-9]\d*,[1-9]\d*", self.profile_steps) is not None
+                and self.profile_range[0] <= self.profile_range[1],
+                "`profile_steps` must be two step numbers from 1 on, FIRST,LAST",
+                self,
+                "profile_steps",
+            )
+
+    @property
+    def profile_range(self) -> tuple[int, int] | None:
+        """First and last step to profile, or None."""
+        if not self.profile_steps:
+            return None
+        first, last = self.profile_steps.split(",")
+        return int(first), int(last)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -162,11 +228,35 @@ class FinetuningConfig:
         "Leave the table of the pieces as it is, so that its width adds nothing to what is trained "
         "(Chung et al. 2021, footnote 4).",
     )
+    freeze_layers: int = _field(
+        0, "Leave the embeddings and so many layers, counted from the input, as they are."
+    )
     freeze_encoder: bool = _field(False, "Train the new head only.")
+    lora_rank: int = _field(
+        0,
+        "Train, in place of the encoder, additions of this rank to its query and value kernels (LoRA, Hu et al. 2022).",
+    )
+    layer_decay: float = _field(
+        1.0, "Factor of the learning rate from one layer to the one below it; 1 is off."
+    )
 
     def __post_init__(self):
         """Checks the values."""
         require(self.epochs > 0, "`epochs` must be positive", self, "epochs")
+        require(
+            0 < self.layer_decay <= 1,
+            "`layer_decay` must be above 0 and at most 1",
+            self,
+            "layer_decay",
+        )
+        for name in ("freeze_layers", "lora_rank"):
+            require(getattr(self, name) >= 0, f"`{name}` must not be negative", self, name)
+        require(
+            not (self.lora_rank and self.freeze_encoder),
+            "`lora_rank` trains in the encoder, which `freeze_encoder` forbids",
+            self,
+            "lora_rank",
+        )
         require(
             bool(self.init_checkpoint) != bool(self.model_config),
             "Give either `init_checkpoint` or `model_config` (a random encoder)",

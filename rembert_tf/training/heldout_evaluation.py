@@ -1,12 +1,13 @@
 """Held-out evaluation of a masked LM, language by language."""
 
+import math
 import pathlib
 
 import numpy as np
 import tensorflow as tf
 from absl import logging
 
-from rembert_tf.training.run_folder import MetricsLog
+from rembert_tf.training.run_folder import MetricsLog, read_metrics
 
 
 class HeldoutEvaluation:
@@ -24,6 +25,8 @@ class HeldoutEvaluation:
 
     def __init__(self, trainer, datasets, unigrams, folder: pathlib.Path, start_step: int):
         self.metrics = MetricsLog(folder, start_step)
+        earlier = [line["loss"] for line in read_metrics(folder) if line["kind"] == "heldout"]
+        self._best = min(earlier, default=math.inf)
         self._trainer = trainer
         self._datasets = datasets
         if not datasets:
@@ -31,10 +34,14 @@ class HeldoutEvaluation:
         self._unigrams = unigrams
         self._writer = tf.summary.create_file_writer(str(folder / "tensorboard" / "heldout"))
 
-    def __call__(self, step: int) -> None:
-        """Evaluates, logs and writes to `metrics.jsonl` and TensorBoard."""
+    def __call__(self, step: int) -> bool:
+        """Evaluates, logs and writes to `metrics.jsonl` and TensorBoard.
+
+        Returns:
+            Whether the loss is the best so far.
+        """
         if not self._datasets:
-            return
+            return False
         results = {
             language: self._trainer.evaluate(dataset, verbose=0, return_dict=True)
             for language, dataset in self._datasets.items()
@@ -51,7 +58,8 @@ class HeldoutEvaluation:
             for name, value in values.items():
                 tf.summary.scalar(name, value)
             for language, result in results.items():
-                tf.summary.scalar(f"masked_lm_accuracy/{language}", result["masked_lm_accuracy"])
+                for name in ("loss", "masked_lm_accuracy"):
+                    tf.summary.scalar(f"{name}/{language}", result[name])
         self._writer.flush()
         by_language = {
             language: {
@@ -68,3 +76,6 @@ class HeldoutEvaluation:
             step, values["loss"], values["unigram_loss"], 100 * values["masked_lm_accuracy"],
             100 * values["unigram_accuracy"],
         )  # fmt: skip
+        best = values["loss"] < self._best
+        self._best = min(self._best, values["loss"])
+        return best

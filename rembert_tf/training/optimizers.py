@@ -1,80 +1,62 @@
-"""AdamW with a fused in-place update, and the factory that sets what is not decayed."""
+"""The factory of optimizers: which one, its schedule, and which variable is decayed and how fast it learns."""
+
+import re
 
 import keras
-import tensorflow as tf
 from absl import logging
 
+from rembert_tf.training.adamw import AdamW
 from rembert_tf.training.config import OptimizerConfig
+from rembert_tf.training.lamb import Lamb
+from rembert_tf.training.layer_decay import layer_rate_factors
 from rembert_tf.training.schedules import WarmupPolynomialDecay
 
-
-@keras.saving.register_keras_serializable(package="rembert_tf")
-class AdamW(keras.optimizers.AdamW):
-    """`keras.optimizers.AdamW` whose update is one fused in-place operation.
-
-    The numbers are Keras' own; Adam's temporaries of the size of the variable are not made (on a vocabulary table they
-    are the peak of a step's memory). Weight decay is Keras' and makes two.
-
-    A row that does not occur in a batch still moves, by its momentum, for tied and untied
-    tables alike (Adam's definition, not a lazy variant).
-
-    Example:
-    >>> from rembert_tf.training.optimizers import AdamW
-    >>> optimizer = AdamW(learning_rate=2e-4, weight_decay=0.01, epsilon=1e-6, global_clipnorm=1.0)
-    """
-
-    def update_step(self, gradient, variable, learning_rate):
-        """Updates one `tf.Variable` with its dense gradient of the same shape."""
-        index = self._get_variable_index(variable)
-        dtype = variable.dtype
-        step = tf.cast(self.iterations.value + 1, dtype)
-        beta_1 = tf.cast(self.beta_1, dtype)
-        beta_2 = tf.cast(self.beta_2, dtype)
-        tf.raw_ops.ResourceApplyAdam(
-            var=variable.handle,
-            m=self._momentums[index].value.handle,
-            v=self._velocities[index].value.handle,
-            beta1_power=beta_1**step,
-            beta2_power=beta_2**step,
-            lr=tf.cast(learning_rate, dtype),
-            beta1=beta_1,
-            beta2=beta_2,
-            epsilon=tf.cast(self.epsilon, dtype),
-            grad=tf.cast(gradient, dtype),
-        )
+OPTIMIZERS = {"adamw": AdamW, "lamb": Lamb}
 
 
-def make_optimizer(config: OptimizerConfig, model: keras.Model, total_steps: int) -> AdamW:
-    """Returns AdamW for `model`, with warm-up, decay, clipping and exclusions, already built.
+def make_optimizer(
+    config: OptimizerConfig, model: keras.Model, total_steps: int, *, layer_decay: float = 1.0
+) -> keras.optimizers.Optimizer:
+    """Returns the optimizer of `model`, with warm-up, decay, clipping and exclusions, already built.
+
+    What is decayed and what is not goes to the log. For a model of dtype policy mixed_float16 the optimizer is wrapped
+    in a `keras.optimizers.LossScaleOptimizer`, which leaves out an update whose gradients are not finite; such a step
+    does not count in `iterations`, which the schedule follows.
 
     Args:
-        config: learning rate, warm-up, weight decay and the names of variables that are not decayed.
-        model: the model that will be trained; its variables exist.
+        config: which optimizer, learning rate, weight decay and the names of variables that are not decayed.
+        model: the model that will be trained; its variables exist, and the frozen ones are not trainable.
         total_steps: updates until the learning rate reaches its end.
+        layer_decay: see `rembert_tf.training.layer_decay`; 1 gives all variables one learning rate.
 
     Raises:
         ValueError: a name in `config.exclude_from_weight_decay` matches no variable.
     """
-    optimizer = AdamW(
+    variables = model.trainable_variables
+    optimizer = OPTIMIZERS[config.optimizer](
         learning_rate=WarmupPolynomialDecay(
             config.learning_rate,
             config.resolved_warmup_steps(total_steps),
             total_steps,
             config.end_learning_rate,
+            config.decay_power,
         ),
         weight_decay=config.weight_decay,
         beta_1=config.beta_1,
         beta_2=config.beta_2,
         epsilon=config.epsilon,
         global_clipnorm=config.global_clip_norm or None,
+        rate_factors=None if layer_decay == 1 else layer_rate_factors(model, layer_decay),
     )
     excluded = excluded_variables(model, config.exclude_from_weight_decay)
     optimizer.exclude_from_weight_decay(var_list=excluded)
-    optimizer.build(model.trainable_variables)
-    paths = {variable.path for variable in excluded}
-    decayed = [v.path for v in model.trainable_variables if v.path not in paths]
-    logging.info("weight decay %g on %d variables, for example %s; none on %d, for example %s",
-                 config.weight_decay, len(decayed), decayed[:2], len(paths), sorted(paths)[:2])  # fmt: skip
+    excluded_ids = {id(variable) for variable in excluded}
+    decayed = [variable for variable in variables if id(variable) not in excluded_ids]
+    logging.info("%s, weight decay %g on %s", config.optimizer, config.weight_decay, _list(decayed))
+    logging.info("no weight decay on %s", _list(excluded))
+    if model.dtype_policy.compute_dtype == "float16":
+        optimizer = keras.optimizers.LossScaleOptimizer(optimizer)
+    optimizer.build(variables)
     return optimizer
 
 
@@ -91,3 +73,9 @@ def excluded_variables(model: keras.Model, names: tuple[str, ...]) -> list[keras
             f"{sorted(present)}. Received: exclude_from_weight_decay={list(names)}"
         )
     return [variable for variable in model.trainable_variables if variable.name in names]
+
+
+def _list(variables: list[keras.Variable]) -> str:
+    """Returns the paths of variables, those of all Transformer layers as one."""
+    paths = dict.fromkeys(re.sub(r"\blayer_\d+/", "layer_*/", v.path) for v in variables)
+    return f"{len(variables)} variables: {', '.join(paths)}"

@@ -3,7 +3,6 @@
 import pathlib
 
 import keras
-import tensorflow as tf
 from absl import logging
 
 from rembert_tf.checkpoints import hub
@@ -12,11 +11,11 @@ from rembert_tf.checkpoints.vocabulary import config_for_tokenizer
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.named_sizes import load_config
 from rembert_tf.pipelines import pretraining as data_lib
-from rembert_tf.pipelines import records, sampling
+from rembert_tf.pipelines import records
 from rembert_tf.pipelines.config import PretrainingDataConfig
 from rembert_tf.pipelines.manifest import MANIFEST_FILE, Manifest
 from rembert_tf.pipelines.tokenization import MODEL_FILE, RemBertTokenizer
-from rembert_tf.training.callbacks import EverySteps, Progress, save_checkpoint_every
+from rembert_tf.training.callbacks import run_callbacks
 from rembert_tf.training.checkpointing import TrainingCheckpoint
 from rembert_tf.training.config import (
     DistributionConfig,
@@ -25,12 +24,16 @@ from rembert_tf.training.config import (
     RunConfig,
     check_sequence_length,
 )
-from rembert_tf.training.distribution import make_strategy
+from rembert_tf.training.determinism import use_deterministic_ops
+from rembert_tf.training.distribution import check_batches, make_strategy
 from rembert_tf.training.heldout_evaluation import HeldoutEvaluation
+from rembert_tf.training.language_shares import LanguageShares
 from rembert_tf.training.optimizers import make_optimizer
 from rembert_tf.training.plots import plot_pretraining
+from rembert_tf.training.preemption import stopping_on_signals
 from rembert_tf.training.run_folder import open_run_folder
 from rembert_tf.training.trainer import Trainer
+from rembert_tf.training.workers import working_together
 
 
 def pretrain(
@@ -43,7 +46,7 @@ def pretrain(
     """Pre-trains a masked LM and leaves it in `<model_dir>/model`.
 
     Also written to `model_dir`: `flags.txt`, `config.json`, `metrics.jsonl`, `checkpoints/`, `tensorboard/`,
-    `language_shares.json` (planned and observed), `loss.png`.
+    `language_shares.json` (planned and observed), `loss.png`, with `keep_best` also `best_model/`.
 
     Returns:
         The trained model.
@@ -51,8 +54,19 @@ def pretrain(
     Raises:
         FileNotFoundError: no records, vocabulary or model folder where one should be.
         ValueError: settings that do not fit each other, the data, or the run that is resumed.
+        FloatingPointError: the loss or a gradient is no longer finite.
+        ConnectionError: another worker has gone.
+        Preempted: SIGTERM or SIGINT came, and the run is saved.
     """
+    threads = use_deterministic_ops() if run.deterministic else None
     strategy = make_strategy(distribution)
+    configs = [run, pretraining, data, optimizer, distribution]
+    with working_together(strategy, run.model_dir, configs) as worker:
+        return _pretrain(configs, strategy, worker, threads)
+
+
+def _pretrain(configs, strategy, worker, threads):
+    run, pretraining, data, optimizer, distribution = configs
     keras.utils.set_random_seed(data.seed % 2**32)  # NumPy takes no larger seed
     init_folder = _local_init_folder(pretraining.init_checkpoint)
     tokenizer = _load_tokenizer(pretraining.tokenizer, init_folder, data.records_dir)
@@ -65,38 +79,53 @@ def pretrain(
             model = RemBertForMaskedLM(config, dtype=distribution.dtype)
         trainer = masked_lm_trainer(model, optimizer, distribution, pretraining.steps)
     check_sequence_length(data.max_seq_length, model.config)
+    check_batches(distribution, strategy, data.batch_size, pad_to_max=True)
     heldout = data_lib.make_evaluation_datasets(
         data, tokenizer, max_sequences=pretraining.evaluation_sequences
     )
     folder = open_run_folder(
-        run.model_dir,
+        worker.folder,
         run.resume,
-        [run, pretraining, data, optimizer, distribution],
+        configs,
         [pathlib.Path(data.records_dir) / MANIFEST_FILE],
+        threads,
     )
+    worker.check_same("data", (folder / "flags.txt").read_bytes())
     model.config.to_json_file(folder / "config.json")
     logging.info("%s: %s parameters", type(model).__name__, f"{model.count_params():,}")
     checkpoint = TrainingCheckpoint(trainer, folder, run.keep_checkpoints)
-    start = checkpoint.restore() if run.resume else 0
+    start = worker.restore(checkpoint) if run.resume else 0
     evaluation = HeldoutEvaluation(
         trainer, heldout, data_lib.unigram_baseline(data, tokenizer, heldout), folder, start
     )
-    if start < pretraining.steps:
-        if start == 0:
-            evaluation(0)
-        with records.naming_damage():
+    shares = LanguageShares(folder, data, data_lib.open_records(data, tokenizer))
+
+    def evaluate(step: int) -> None:
+        shares.write(step)
+        if evaluation(step) and run.keep_best:
+            checkpoint.save_best()
+            save_pretrained(model, folder / "best_model", tokenizer)
+
+    with stopping_on_signals(trainer.request_stop), records.naming_damage():
+        updates = int(trainer.optimizer.iterations.numpy())
+        if updates in (0, pretraining.steps):
+            evaluate(start)
+        if updates < pretraining.steps:
             trainer.fit(
                 data_lib.make_pretraining_dataset(data, tokenizer, start_batch=start),
-                steps_per_epoch=pretraining.steps - start,
                 shuffle=False,
                 verbose=0,
-                callbacks=[
-                    Progress(run.log_every, pretraining.steps, folder, evaluation.metrics),
-                    EverySteps(run.evaluate_every, lambda step, _: evaluation(step), at_end=True),
-                    save_checkpoint_every(run.checkpoint_every, checkpoint),
-                ],
+                callbacks=run_callbacks(
+                    run,
+                    total_steps=pretraining.steps,
+                    batch_size=data.batch_size,
+                    checkpoint=checkpoint,
+                    metrics=evaluation.metrics,
+                    evaluate=evaluate,
+                    folder=folder,
+                ),
             )
-    write_language_shares(folder, data, tokenizer, int(trainer.batch_number.numpy()))
+    shares.log()
     save_pretrained(model, folder / "model", tokenizer)
     plot_pretraining(folder)
     logging.info("model: %s", folder / "model")
@@ -110,11 +139,13 @@ def masked_lm_trainer(
     total_steps: int,
 ) -> Trainer:
     """Returns a compiled trainer for the masked-LM loss and accuracy, means over masked positions."""
+    model.encoder.remat = distribution.remat
     trainer = Trainer(model)
     trainer.compile(
         make_optimizer(optimizer, model, total_steps),
         keras.losses.SparseCategoricalCrossentropy(from_logits=True),
         weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="masked_lm_accuracy")],
+        gradient_accumulation_steps=distribution.gradient_accumulation_steps,
         jit_compile=distribution.jit_compile,
     )
     return trainer
@@ -170,31 +201,9 @@ def _load_model(folder: str, tokenizer: RemBertTokenizer, dtype: str) -> RemBert
             f"`tokenizer` must not have more pieces than the model, {model.config.vocab_size}. "
             f"Received: vocab_size={tokenizer.vocab_size}"
         )
-    if new:
+    if model.newly_made:
         logging.warning(
-            "%s lacks the masked-LM head or a part of it: %d variables are new, and what is measured "
-            "before they are trained means nothing", folder, len(new))  # fmt: skip
+            "%s lacks a trained masked-LM head: %d variables are random, and what is measured before "
+            "they are trained means nothing", folder, len(model.newly_made))  # fmt: skip
         model.newly_made = ()  # the evaluation at step 0 wants its scores nevertheless
     return model
-
-
-def write_language_shares(
-    folder: pathlib.Path, data: PretrainingDataConfig, tokenizer: RemBertTokenizer, steps: int
-) -> None:
-    """Writes and logs the planned and the observed share of each language after `steps` batches."""
-    report = sampling.write_report(
-        folder / "language_shares.json",
-        sentences=data_lib.open_records(data, tokenizer).sentences(),
-        alpha=data.language_alpha,
-        seed=data.seed,
-        examples=steps * data.batch_size,
-    )
-    with tf.summary.create_file_writer(str(folder / "tensorboard" / "train")).as_default(steps):
-        for language, share in report["languages"].items():
-            tf.summary.scalar(f"planned_share/{language}", share["planned_share"])
-            tf.summary.scalar(f"observed_share/{language}", share["observed_share"])
-    shares = "  ".join(
-        f"{language} {100 * share['planned_share']:.1f}/{100 * share['observed_share']:.1f}"
-        for language, share in report["languages"].items()
-    )
-    logging.info("share of examples by language, planned/observed in %%: %s", shares)

@@ -18,10 +18,10 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
         warmup_steps: updates until `peak`; 0 for none.
         total_steps: updates until `end`.
         end: learning rate at and after `total_steps`.
-        power: exponent of the decay; 1 is a straight line.
+        power: exponent of the decay; 1 is a straight line, 0 keeps `peak` for ever.
 
     Raises:
-        ValueError: `warmup_steps` is negative or not below `total_steps`.
+        ValueError: `warmup_steps` is negative or not below `total_steps`, or `power` is negative.
     """
 
     def __init__(self, peak, warmup_steps, total_steps, end=0.0, power=1.0):
@@ -30,6 +30,8 @@ class WarmupPolynomialDecay(keras.optimizers.schedules.LearningRateSchedule):
                 "`warmup_steps` must be at least 0 and below `total_steps`. "
                 f"Received: warmup_steps={warmup_steps}, total_steps={total_steps}"
             )
+        if power < 0:
+            raise ValueError(f"`power` must not be negative. Received: power={power}")
         self.peak = peak
         self.warmup_steps = warmup_steps
         self.total_steps = total_steps

@@ -5,8 +5,9 @@ gradient of each replica before the sum. Here
 
     loss = sum over all replicas of (weight * value)  /  sum over all replicas of (weight)
 
-penalties from `model.losses` are added once, undivided; gradients are made dense (repeated ids added up), summed
-over the replicas, and only then handed to the optimizer, which clips what is already global.
+penalties from `model.losses` are added once, undivided; gradients are summed over the micro-batches of each replica,
+made dense (repeated ids added up), summed over the replicas, and only then handed to the optimizer, which clips what
+is already global.
 
 The hooks `_make_function`, `_maybe_symbolic_build` and the optimizer's `_all_reduce_sum_gradients` are private to
 Keras; its minor version is pinned in setup.py and `tests/training/test_trainer.py` names this file when they move.
@@ -17,6 +18,9 @@ from typing import Any
 import keras
 import tensorflow as tf
 from keras import tree
+
+from rembert_tf.training.distribution import per_replica_batches
+from rembert_tf.training.micro_batches import sum_over_micro_batches
 
 SUM = tf.distribute.ReduceOp.SUM
 
@@ -36,7 +40,8 @@ class Trainer(keras.Model):
     >>> history = trainer.fit(data, verbose=0)
 
     Data are Keras tuples `(features, labels, sample_weights)`. With weights, the loss is the mean over weight slots;
-    without, over examples. Any Keras loss or function that gives one value an example or a slot will do.
+    without, over examples. Any Keras loss or function that gives one value an example or a slot will do. A batch is the
+    global one: each replica takes its rows. With several workers, the data of each must be the same, batch for batch.
 
     Args:
         model: a built `keras.Model`.
@@ -45,6 +50,8 @@ class Trainer(keras.Model):
         batch_number: int64 variable, steps done so far (data, masks and dropout follow it).
         tokens_seen: int64 variable, sum of `attention_mask` over all training batches (0 without that feature).
         gradient_norm: float32 variable, global norm of the last step's gradient, before clipping.
+        stop_requested: bool variable, true on every worker after the step in which any worker had asked to stop.
+        skipped_steps: int64 variable, steps whose update the optimizer left out (float16 gradients that overflowed).
     """
 
     def __init__(self, model: keras.Model, **kwargs):
@@ -53,29 +60,48 @@ class Trainer(keras.Model):
         self.batch_number = tf.Variable(0, dtype=tf.int64, trainable=False, name="batch_number")
         self.tokens_seen = tf.Variable(0, dtype=tf.int64, trainable=False, name="tokens_seen")
         self.gradient_norm = tf.Variable(0.0, trainable=False, name="gradient_norm")
+        self.stop_requested = tf.Variable(False, trainable=False, name="stop_requested")
+        self.skipped_steps = tf.Variable(0, dtype=tf.int64, trainable=False, name="skipped_steps")
+        self._asked_to_stop = False
         self.built = True
 
     def call(self, inputs, training=None):
         """Calls the wrapped model."""
         return self.model(inputs, training=training)
 
-    def compile(self, optimizer, loss, *, jit_compile: bool = False, **kwargs):
-        """Configures training; as `keras.Model.compile`, with two differences.
+    def compile(
+        self,
+        optimizer,
+        loss,
+        *,
+        gradient_accumulation_steps: int = 1,
+        jit_compile: bool = False,
+        **kwargs,
+    ):
+        """Configures training; as `keras.Model.compile`, with three differences.
 
         Args:
             optimizer: a Keras optimizer (or its name). Its `global_clipnorm` applies to the global gradient. From here
                 on it belongs to this trainer: it no longer sums gradients over replicas by itself.
             loss: a `keras.losses.Loss`, a name, or a function `(labels, outputs) -> values`.
+            gradient_accumulation_steps: micro-batches into which each replica cuts its part of a batch. They need the
+                memory of one, and give the weights and metrics of the whole batch.
             jit_compile: compile forward and backward pass of each replica with XLA.
             **kwargs: further arguments of `keras.Model.compile`.
 
         Raises:
-            ValueError: the loss asks for reduction "sum", which has no meaning independent of the batch.
+            ValueError: the loss asks for reduction "sum", which has no meaning independent of the batch; or
+                `gradient_accumulation_steps` is below 1.
         """
         if getattr(loss, "reduction", None) == "sum":
             raise ValueError(
                 "`loss` must not have reduction 'sum': the trainer divides by the global weight. "
                 f"Received: loss={loss!r}"
+            )
+        if gradient_accumulation_steps < 1:
+            raise ValueError(
+                "`gradient_accumulation_steps` must be at least 1. "
+                f"Received: gradient_accumulation_steps={gradient_accumulation_steps}"
             )
         super().compile(optimizer=optimizer, loss=loss, jit_compile=False, **kwargs)
         # Gradients arrive at the optimizer already summed over the replicas.
@@ -83,6 +109,7 @@ class Trainer(keras.Model):
         optimizer._all_reduce_sum_gradients = lambda gradients_and_variables: list(
             gradients_and_variables
         )
+        self._gradient_accumulation_steps = gradient_accumulation_steps
         loss = keras.losses.get(loss)
         self._loss_values = loss.call if isinstance(loss, keras.losses.Loss) else loss
         self._loss_and_gradients_function = (
@@ -91,21 +118,53 @@ class Trainer(keras.Model):
             else self._loss_and_gradients
         )
 
+    def request_stop(self) -> None:
+        """Asks all workers to stop after one and the same step; safe in a signal handler, at any moment.
+
+        It only sets a flag, which the next step sums over all replicas; then `stop_requested` is true everywhere.
+        """
+        self._asked_to_stop = True
+
     # -- one replica ----------------------------------------------------------------------------------------------
 
-    def train_step(self, data):
-        """One step in one replica: gradients of the global loss, summed over replicas, then the update."""
+    def train_step(self, data, stop):
+        """One step in one replica: gradients of the global loss, summed over replicas, then the update.
+
+        Args:
+            data: this replica's rows of the batch.
+            stop: whether this worker wants to stop, bool scalar.
+
+        Returns:
+            What `_count` counts, the same on all replicas: gradient norm, tokens, whether to stop, whether the
+            optimizer skipped the update.
+        """
+        features, _, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
+        replica = tf.distribute.get_replica_context()
+        weight = tf.reduce_sum(_weights(features, sample_weight))
+        # One vector, one message to the other replicas. A float32 holds up to 16.7 million tokens exactly.
+        sums = tf.stack([weight, _number_of_tokens(features), tf.cast(stop, tf.float32)])
+        total_weight, tokens, stop = tf.unstack(replica.all_reduce(SUM, sums))
+        gradients = sum_over_micro_batches(
+            lambda part: self._gradients_of_part(part, total_weight),
+            data,
+            self._gradient_accumulation_steps,
+            self.trainable_variables,
+        )
+        gradients = replica.all_reduce(SUM, gradients)
+        gradient_norm = tf.linalg.global_norm(gradients) / self.optimizer.scale_loss(1.0)
+        updates_before = tf.identity(self.optimizer.iterations.value)
+        self.optimizer.apply(gradients, self.trainable_variables)
+        skipped = self.optimizer.iterations.value == updates_before
+        return gradient_norm, tokens, stop > 0, skipped
+
+    def _gradients_of_part(self, data, total_weight):
         features, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         weights = _weights(features, sample_weight)
-        replica = tf.distribute.get_replica_context()
-        total_weight = replica.all_reduce(SUM, tf.reduce_sum(weights))
         outputs, values, gradients = self._loss_and_gradients_function(
             features, labels, weights, total_weight
         )
-        gradients = replica.all_reduce(SUM, gradients)
-        self.optimizer.apply(gradients, self.trainable_variables)
         self._update_metrics(features, labels, outputs, sample_weight, values, weights)
-        return tf.linalg.global_norm(gradients), _number_of_tokens(features)
+        return gradients
 
     def test_step(self, data):
         """Loss and metrics of one batch in one replica."""
@@ -116,17 +175,17 @@ class Trainer(keras.Model):
         self._update_metrics(features, labels, outputs, sample_weight, values, weights)
 
     def _loss_and_gradients(self, features, labels, weights, total_weight):
-        replicas = self.distribute_strategy.num_replicas_in_sync
+        parts = self.distribute_strategy.num_replicas_in_sync * self._gradient_accumulation_steps
         with tf.GradientTape() as tape:
             outputs = _float32(self(features, training=True))
             values = _match(self._loss_values(labels, outputs), weights)
             loss = tf.math.divide_no_nan(tf.reduce_sum(weights * values), total_weight)
             if self.losses:
-                loss += tf.add_n([tf.cast(p, tf.float32) for p in self.losses]) / replicas
+                loss += tf.add_n([tf.cast(p, tf.float32) for p in self.losses]) / parts
             loss = self.optimizer.scale_loss(loss)
         variables = [variable.value for variable in self.trainable_variables]
         gradients = tape.gradient(loss, variables, unconnected_gradients="zero")
-        return outputs, values, [tf.convert_to_tensor(gradient) for gradient in gradients]
+        return outputs, values, gradients
 
     def _update_metrics(self, features, labels, outputs, sample_weight, values, weights):
         self._loss_tracker.update_state(values, sample_weight=weights)
@@ -137,7 +196,8 @@ class Trainer(keras.Model):
     def make_train_function(self, force=False):
         """Builds the function that runs `steps_per_execution` training steps on an iterator."""
         if self.train_function is None or force:
-            self.train_function = self._make_function(self.train_step, self._count)
+            steps = self._make_function(self.train_step, self._count)
+            self.train_function = lambda iterator: steps(iterator, tf.constant(self._asked_to_stop))
 
     def make_test_function(self, force=False):
         """Builds the function that evaluates `steps_per_execution` batches of an iterator."""
@@ -147,9 +207,14 @@ class Trainer(keras.Model):
     def _make_function(self, step, after_step):
         strategy = self.distribute_strategy
 
-        def steps(iterator):
-            for _ in range(self.steps_per_execution):
-                after_step(strategy.run(step, args=(next(iterator),)))
+        def steps(iterator, *arguments):
+            def run(batch):
+                after_step(strategy.run(step, args=(batch, *arguments)))
+
+            if self.steps_per_execution == 1:
+                run(next(iterator))
+            else:
+                _run_up_to(self.steps_per_execution, run, iterator)
             # Outside the replicas, metric variables read as their sum over the replicas.
             return self.get_metrics_result()
 
@@ -158,16 +223,23 @@ class Trainer(keras.Model):
         return tf.function(steps, reduce_retracing=True, autograph=False)
 
     def _count(self, results):
-        strategy = self.distribute_strategy
-        gradient_norm, tokens = results
-        self.gradient_norm.assign(strategy.experimental_local_results(gradient_norm)[0])
-        self.tokens_seen.assign_add(strategy.reduce(SUM, tokens, axis=None))
+        results = [self.distribute_strategy.experimental_local_results(x)[0] for x in results]
+        gradient_norm, tokens, stop, skipped = results
+        self.gradient_norm.assign(gradient_norm)
+        self.tokens_seen.assign_add(tf.cast(tokens, tf.int64))
+        self.stop_requested.assign(stop)
+        self.skipped_steps.assign_add(tf.cast(skipped, tf.int64))
         self.batch_number.assign_add(1)
 
     def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        """Builds optimizer and metrics from the data's shapes, not from a first batch averaged over replicas."""
+        """Shares out the rows of each batch; builds optimizer and metrics from the data's shapes alone.
+
+        Keras would build them from a first batch, averaged over the replicas.
+        """
         if iterator is not None:
-            data_batch = iterator.data_adapter.get_tf_dataset().element_spec
+            dataset = iterator.data_adapter.get_tf_dataset()
+            iterator._distributed_dataset = per_replica_batches(dataset, self.distribute_strategy)
+            data_batch = dataset.element_spec
         with self.distribute_strategy.scope():
             if not self.optimizer.built:
                 self.optimizer.build(self.trainable_variables)
@@ -181,6 +253,37 @@ class Trainer(keras.Model):
     def from_config(cls, config):
         """Makes a trainer from `get_config`'s result."""
         return cls(keras.saving.deserialize_keras_object(config["model"]))
+
+
+def _run_up_to(count: int, run, iterator) -> None:
+    """Calls `run` on the next `count` batches, or on those that are left.
+
+    Raises:
+        tf.errors.OutOfRangeError: none is left.
+    """
+
+    def run_next(number, _):
+        batch = iterator.get_next_as_optional()
+        has_batch = batch.has_value()
+
+        def run_batch():
+            run(batch.get_value())
+            return number + 1
+
+        return tf.cond(has_batch, run_batch, lambda: number), has_batch
+
+    done, _ = tf.while_loop(
+        lambda number, has_batch: has_batch & (number < count),
+        run_next,
+        (0, True),
+        parallel_iterations=1,
+    )
+
+    def end_of_data():
+        next(iterator)  # raises
+        return done
+
+    tf.cond(done == 0, end_of_data, lambda: done)
 
 
 def _weights(features, sample_weight) -> tf.Tensor:
@@ -215,5 +318,5 @@ def _float32(outputs):
 
 def _number_of_tokens(features) -> tf.Tensor:
     if isinstance(features, dict) and "attention_mask" in features:
-        return tf.reduce_sum(tf.cast(features["attention_mask"], tf.int64))
-    return tf.constant(0, tf.int64)
+        return tf.reduce_sum(tf.cast(features["attention_mask"], tf.float32))
+    return tf.constant(0.0)

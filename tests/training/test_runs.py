@@ -4,6 +4,8 @@ import dataclasses
 import json
 import os
 import pathlib
+import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -23,6 +25,7 @@ from rembert_tf.pipelines.config import PretrainingDataConfig, VocabularyConfig
 from rembert_tf.pipelines.pretraining import make_pretraining_dataset
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.pipelines.vocabulary import train_vocabulary
+from rembert_tf.training import pretraining
 from rembert_tf.training.checkpointing import TrainingCheckpoint
 from rembert_tf.training.config import (
     DistributionConfig,
@@ -30,6 +33,7 @@ from rembert_tf.training.config import (
     PretrainingConfig,
     RunConfig,
 )
+from rembert_tf.training.nan_guard import NanGuard
 from rembert_tf.training.pretraining import masked_lm_trainer, pretrain
 from rembert_tf.training.run_folder import open_run_folder, read_metrics
 
@@ -132,9 +136,35 @@ def test_progress_is_logged_at_every_step(unbroken):
     assert sorted(train) == list(range(1, STEPS + 1))
     for line in train.values():
         assert line["tokens_per_second"] > 0 and line["peak_memory_mib"] > 100
-        assert line["gradient_norm"] > 0
+        assert line["examples_per_second"] == pytest.approx(8 * line["steps_per_second"])
+        assert line["gradient_norm"] > 0 and line["skipped_steps"] == 0
     rates = [train[step]["learning_rate"] for step in (1, 6, STEPS)]
     assert rates[0] < rates[1] > rates[2]  # 6 of 60 steps are warm-up
+
+
+def test_tensorboard_has_what_the_log_has(unbroken):
+    written = {name: scalars(unbroken / "tensorboard" / name) for name in ("train", "heldout")}
+    train = {"loss", "masked_lm_accuracy", "learning_rate", "gradient_norm", "skipped_steps",
+             "steps_per_second", "examples_per_second", "tokens_per_second", "peak_memory_mib"}  # fmt: skip
+    for name in train:
+        assert set(written["train"][name]) == set(range(1, STEPS + 1)), name
+    for language in LANGUAGES:
+        assert set(written["train"][f"planned_share/{language}"]) == {0, 20, 40, 60}
+        assert set(written["train"][f"observed_share/{language}"]) == {20, 40, 60}
+        for name in ("loss", "masked_lm_accuracy"):
+            assert set(written["heldout"][f"{name}/{language}"]) == {0, 20, 40, 60}
+    expected = losses(unbroken)
+    assert written["train"]["loss"] == pytest.approx(expected, rel=1e-6)
+
+
+def scalars(folder):
+    """TensorBoard's scalars in all event files of a folder: values by step, by name."""
+    found = {}
+    for path in sorted(folder.glob("events.*")):
+        for event in tf.compat.v1.train.summary_iterator(str(path)):
+            for value in event.summary.value:
+                found.setdefault(value.tag, {})[event.step] = tf.make_ndarray(value.tensor).item()
+    return found
 
 
 def test_heldout_text_is_learnt_and_compared_with_unigrams(unbroken):
@@ -260,6 +290,30 @@ def test_a_run_is_not_mixed_with_another(unbroken, settings):
     assert (unbroken / "metrics.jsonl").read_bytes() == before
 
 
+def test_a_run_begun_before_a_setting_existed_had_its_default(copy, settings):
+    flags = (copy / "flags.txt").read_text().splitlines()
+    new = ("--optimizer=", "--keep_best=", "--epsilon=")
+    older = [line for line in flags if not line.startswith(new)]
+    assert len(older) == len(flags) - 3
+    (copy / "flags.txt").write_text("\n".join(older) + "\n")
+    changed = settings(copy, epsilon=1e-5)
+    with pytest.raises(ValueError, match="began with epsilon=1e-06. Received: epsilon=1e-05"):
+        open_run_folder(copy, True, changed, manifest_of(changed))
+    open_run_folder(copy, True, settings(copy), manifest_of(settings(copy)))
+    assert set(flags) - set((copy / "flags.txt").read_text().splitlines()) == {
+        line for line in flags if line.startswith("--model_dir=")
+    }
+
+
+def test_a_deterministic_run_keeps_its_threads(copy, settings):
+    configs = settings(copy)
+    open_run_folder(copy, True, configs, manifest_of(configs), threads=2)  # not so far
+    with pytest.raises(ValueError, match="# threads of the deterministic run=2. Received: .*=3"):
+        open_run_folder(copy, True, configs, manifest_of(configs), threads=3)
+    open_run_folder(copy, True, configs, manifest_of(configs))  # and no longer
+    assert "# threads" not in (copy / "flags.txt").read_text()
+
+
 def test_what_only_watches_may_change_on_resume(copy, settings):
     changed = settings(copy, log_every=7, keep_checkpoints=9, evaluate_every=14)
     open_run_folder(copy, True, changed, manifest_of(changed))
@@ -311,11 +365,198 @@ def test_optimizer_and_counters_are_back_before_the_first_step(  # case E2
     assert slots == 2 * len(trainer.model.trainable_variables)
 
 
+# Checkpoints
+
+
+@pytest.fixture(scope="module")
+def trainer():
+    """A trainer that is not trained: its weights are ones and the step is set by hand."""
+    trainer = new_trainer()
+    for variable in trainer.model.variables:
+        variable.assign(tf.ones_like(variable))
+    return trainer
+
+
+def at(trainer, step):
+    trainer.batch_number.assign(step)
+    return trainer
+
+
+@pytest.fixture
+def saved(trainer, tmp_path):
+    """Checkpoints of steps 5 and 6, and the best one, of step 2."""
+    checkpoint = TrainingCheckpoint(at(trainer, 2), tmp_path, keep=2)
+    checkpoint.save_best()
+    for step in (4, 5, 6):
+        at(trainer, step)
+        checkpoint.save()
+    return tmp_path
+
+
+def spoil(path, how):
+    content = path.read_bytes()
+    middle = len(content) // 2
+    flipped = content[:middle] + bytes([content[middle] ^ 64]) + content[middle + 1 :]
+    {
+        "lost": path.unlink,
+        "empty": lambda: path.write_bytes(b""),
+        "cut": lambda: path.write_bytes(content[:middle]),
+        "flipped": lambda: path.write_bytes(flipped),
+        "nonsense": lambda: path.write_bytes(bytes(range(256)) * 4),
+    }[how]()
+
+
+@pytest.mark.parametrize("file", ["ckpt-6.data-00000-of-00001", "ckpt-6.index"])
+@pytest.mark.parametrize("how", ["lost", "empty", "cut", "flipped", "nonsense"])
+def test_in_place_of_a_damaged_checkpoint_the_one_before_is_taken(
+    trainer, saved, file, how, caplog
+):
+    caplog.set_level("INFO")
+    spoil(saved / "checkpoints" / file, how)
+    checkpoint = TrainingCheckpoint(at(trainer, 9), saved, keep=2)
+    assert checkpoint.restore() == 5
+    if (file, how) == ("ckpt-6.index", "lost"):
+        assert "checkpoint is damaged or behind; these checkpoints are there: ckpt-5" in caplog.text
+    else:
+        assert "ckpt-6 is damaged" in caplog.text
+    assert f"resuming at step 5 from {saved / 'checkpoints/ckpt-5'}" in caplog.text
+    # The run goes on: the damaged one is replaced, and two are kept.
+    for step in (6, 7):
+        at(trainer, step)
+        checkpoint.save()
+    assert TrainingCheckpoint(at(trainer, 9), saved, keep=2).restore() == 7
+    assert names(saved) == {"ckpt-6", "ckpt-7"}
+
+
+def names(folder):
+    return {path.stem for path in (folder / "checkpoints").glob("*.index")}
+
+
+@pytest.mark.parametrize("how", ["lost", "empty", "cut", "nonsense", "of tomorrow"])
+def test_the_list_of_checkpoints_may_be_damaged(trainer, saved, how, caplog):
+    caplog.set_level("INFO")
+    path = saved / "checkpoints/checkpoint"
+    if how == "of tomorrow":  # a clock that was wrong, or another machine's
+        path.write_text(re.sub(r"(timestamps?): \d+", r"\1: 9999999999", path.read_text()))
+    else:
+        spoil(path, how)
+    checkpoint = TrainingCheckpoint(at(trainer, 9), saved, keep=2)
+    assert checkpoint.restore() == 6
+    if how != "of tomorrow":
+        assert "damaged or behind; these checkpoints are there: ckpt-5, ckpt-6" in caplog.text
+    at(trainer, 7)
+    checkpoint.save()
+    assert names(saved) == {"ckpt-6", "ckpt-7"}
+
+
+def test_the_best_checkpoint_stays_and_is_the_last_resort(trainer, saved):
+    assert names(saved) == {"ckpt-5", "ckpt-6"}
+    damage(saved, 5, 6)
+    checkpoint = TrainingCheckpoint(at(trainer, 9), saved, keep=2)
+    assert checkpoint.restore() == 2
+    at(trainer, 8)
+    checkpoint.save_best()
+    assert [path.stem for path in saved.glob("checkpoints/best/*.index")] == ["ckpt-8"]
+    assert TrainingCheckpoint(at(trainer, 9), saved, keep=2).restore() == 8
+
+
+def test_a_full_disk_is_one_error_and_leaves_the_checkpoints_before(trainer, saved):
+    checkpoint = TrainingCheckpoint(at(trainer, 7), saved, keep=2)
+    before = {path.name: path.read_bytes() for path in files(saved)}
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
+    try:
+        with pytest.raises(
+            OSError, match="step 7 could not be written; the last .*ckpt-6: .*large"
+        ):
+            checkpoint.save()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert {path.name: path.read_bytes() for path in files(saved)} == before
+    checkpoint.save()  # there is room again
+    assert TrainingCheckpoint(at(trainer, 9), saved, keep=2).restore() == 7
+
+
+def files(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def test_what_a_killed_save_left_is_removed(trainer, saved):
+    folder = saved / "checkpoints"
+    (folder / "ckpt-7_temp").mkdir()
+    (folder / "ckpt-7_temp/part-00000-of-00001.data-00000-of-00001").write_bytes(b"half")
+    (folder / "ckpt-7.data-00000-of-00001").write_bytes(b"no index yet")
+    assert TrainingCheckpoint(at(trainer, 9), saved, keep=2).restore() == 6
+    assert not list(folder.glob("ckpt-7*"))
+
+
 @pytest.mark.parametrize("changes", [{"output_embedding_size": 16}, {"num_hidden_layers": 2}])
 def test_a_checkpoint_of_another_model_is_refused(changes, tmp_path):
     TrainingCheckpoint(new_trainer(), tmp_path, keep=2).save()
     with pytest.raises(ValueError, match="ckpt-0: not a checkpoint of this model"):
         TrainingCheckpoint(new_trainer(**changes), tmp_path, keep=2).restore()
+
+
+# Numbers that are no numbers
+
+
+def test_the_first_step_with_nan_ends_the_run_before_anything_is_saved(
+    settings, tmp_path, monkeypatch
+):
+    make = pretraining.data_lib.make_pretraining_dataset
+
+    def with_nan(*arguments, start_batch=0):
+        def spoilt(number, batch):
+            features, labels, weights = batch
+            return features, labels, tf.where(number == 6, np.nan, weights)
+
+        return make(*arguments, start_batch=start_batch).enumerate(start_batch).map(spoilt)
+
+    monkeypatch.setattr(pretraining.data_lib, "make_pretraining_dataset", with_nan)
+    folder = tmp_path / "run"
+    message = (
+        r"step 7 is the first whose loss or gradient is not finite \(loss nan, gradient norm nan\); "
+        r"it trained on batch 6, counted from 0. The last good checkpoint is .*/ckpt-5. .* lower"
+    )
+    with pytest.raises(FloatingPointError, match=message):
+        pretrain(*settings(folder, steps=10, warmup_steps=1, evaluation_sequences=0))
+    assert checkpoints(folder) == [5] and not (folder / "model").exists()
+    assert list(losses(folder)) == [1, 2, 3, 4, 5, 6]
+    for name, _ in tf.train.list_variables(str(folder / "checkpoints")):
+        if name.startswith("model"):
+            value = tf.train.load_variable(str(folder / "checkpoints"), name)
+            assert np.isfinite(value).all(), name
+
+
+def test_a_skipped_step_is_no_harm():
+    """float16: the loss scale was too high, so the optimizer left the update out."""
+
+    class Stub:
+        batch_number, gradient_norm = tf.Variable(8), tf.Variable(0.5)
+        skipped_steps = tf.Variable(3)
+        latest = None
+
+    guard = NanGuard(Stub)
+    guard.set_model(Stub)
+    guard.on_train_begin()
+    guard.on_train_batch_end(0, {"loss": 1.0})
+    Stub.gradient_norm.assign(np.inf)
+    Stub.skipped_steps.assign(4)
+    guard.on_train_batch_end(1, {"loss": np.inf})
+    Stub.gradient_norm.assign(0.5)
+    guard.on_train_batch_end(2, {"loss": np.inf})  # the mean over steps 1 and 2
+    guard.on_train_batch_end(3, {"loss": 1.0})  # a mean that began anew
+    with pytest.raises(FloatingPointError, match="step 8 .*loss inf.* batch 7.* no checkpoint yet"):
+        guard.on_train_batch_end(4, {"loss": np.inf})
+    Stub.gradient_norm.assign(np.nan)
+    with pytest.raises(FloatingPointError, match="gradient norm nan"):
+        guard.on_train_batch_end(5, {"loss": 1.0})
+
+
+@pytest.mark.parametrize("value", ["100", "0,5", "7,3", "a,b", "1,2,3"])
+def test_steps_that_cannot_be_profiled(value):
+    with pytest.raises(ValueError, match=f"FIRST,LAST. Received: profile_steps='{value}'"):
+        RunConfig(model_dir="x", profile_steps=value)
 
 
 # Going on from a model folder
@@ -354,7 +595,7 @@ def test_an_encoder_without_a_head_gets_a_new_one(settings, unbroken, tmp_path, 
     encoder.save_pretrained(tmp_path / "encoder", RemBertTokenizer.from_file(unbroken / "model"))
     start = {"init_checkpoint": str(tmp_path / "encoder"), "learning_rate": 1e-9}
     pretrain(*going_on(settings, tmp_path / "run", steps=2, warmup_steps=1, **start))
-    assert "encoder lacks the masked-LM head or a part of it: 6 variables are new" in caplog.text
+    assert "encoder lacks a trained masked-LM head: 6 variables are random" in caplog.text
     assert "masked_lm_head/output_embedding/table" in caplog.text
     heldout = lines(tmp_path / "run", "heldout")
     assert sorted(heldout) == [0, 2]
