@@ -2,11 +2,12 @@
 
    python run_workers.py '[{"workers": 2, "train": "folder/two", ...}, {"workers": 2, "binary": "pretrain", ...}]'
 
-A job either trains a small model and leaves weights and history in `<train>-<worker>.npz`, or runs a binary as
-`run_processes.py` does (`signals` are those of each worker). TensorFlow is imported once: the workers are forks made
+A job trains a small model (once, or with many settings) and leaves its numbers in `<train>-<worker>.npz`, or it runs
+a binary as `run_processes.py` does (`signals` are those of each worker). TensorFlow is imported once: the workers are forks made
 before it has started. Prints a JSON list, for each job, of [exit status, standard error, seconds] of each worker.
 """
 
+import itertools
 import json
 import os
 import socket
@@ -43,26 +44,39 @@ def masked_batches(repeats):
     return data.batch(4).repeat(repeats)
 
 
-def train(job, worker):
-    """Twelve steps, evaluated after every third; then a stop that the last worker asks for."""
-    distribution = DistributionConfig(
-        distribution="multi_worker" if job["workers"] > 1 else "one_device",
-        gradient_accumulation_steps=job.get("gradient_accumulation_steps", 1),
-    )
-    strategy = make_strategy(distribution)
-    keras.utils.set_random_seed(worker)  # the weights are those of the first worker
+def make_trainer(strategy, distribution, seed, *, optimizer="adamw", dropout=0.1, tied=False):
+    keras.utils.set_random_seed(seed)
     config = RemBertConfig(
         vocab_size=50, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
-        intermediate_size=32, input_embedding_size=8, output_embedding_size=24,
-        max_position_embeddings=16, hidden_dropout_prob=0.1, attention_probs_dropout_prob=0.1,
+        intermediate_size=32, input_embedding_size=8, output_embedding_size=8 if tied else 24,
+        tie_word_embeddings=tied, max_position_embeddings=16, hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout,
     )  # fmt: skip
     with strategy.scope():
-        trainer = masked_lm_trainer(
-            RemBertForMaskedLM(config),
-            OptimizerConfig(learning_rate=1e-2, global_clip_norm=0.1),
+        return masked_lm_trainer(
+            RemBertForMaskedLM(config, dtype=distribution.dtype),
+            OptimizerConfig(optimizer=optimizer, learning_rate=1e-2, global_clip_norm=0.1),
             distribution,
             total_steps=20,
         )
+
+
+def distribution_of(job, **changes):
+    replicas = job.get("replicas", 1)
+    name = "multi_worker" if job["workers"] > 1 else "mirrored" if replicas > 1 else "one_device"
+    return DistributionConfig(
+        distribution=name,
+        cpu_replicas=replicas if replicas > 1 else 0,
+        gradient_accumulation_steps=job.get("gradient_accumulation_steps", 1),
+        **changes,
+    )
+
+
+def train(job, worker):
+    """Twelve steps, evaluated after every sixth; then a stop that the last worker asks for."""
+    distribution = distribution_of(job)
+    # Each worker has a seed of its own: the weights are those of the first.
+    trainer = make_trainer(make_strategy(distribution), distribution, seed=worker)
     history = trainer.fit(
         masked_batches(2), epochs=2, validation_data=masked_batches(1), shuffle=False, verbose=0
     ).history
@@ -78,6 +92,34 @@ def train(job, worker):
     np.savez(f"{job['train']}-{worker}.npz", **numbers)
 
 
+LAW = {
+    "optimizer": ("adamw", "lamb"),
+    "dtype": ("float32", "mixed_bfloat16"),
+    "tied": (False, True),
+    "dropout": (0.0, 0.1),
+    "remat": (False, True),
+}
+
+
+def law(job, worker):
+    """Twenty steps with every combination of the settings in `LAW`."""
+    strategy = make_strategy(distribution_of(job))
+    numbers = {}
+    for values in itertools.product(*LAW.values()):
+        settings = dict(zip(LAW, values, strict=True))
+        name = "/".join(f"{name}={value}" for name, value in settings.items())
+        distribution = distribution_of(
+            job, dtype=settings.pop("dtype"), remat=settings.pop("remat")
+        )
+        trainer = make_trainer(strategy, distribution, seed=0, **settings)
+        start = trainer.model.get_weights()
+        history = trainer.fit(masked_batches(7).take(20), shuffle=False, verbose=0).history
+        numbers[f"{name}/loss"] = history["loss"]
+        for variable, before in zip(trainer.model.weights, start, strict=True):
+            numbers[f"{name}/moved/{variable.path}"] = variable.numpy() - before
+    np.savez(f"{job['law']}-{worker}.npz", **numbers)
+
+
 def run(job, worker, addresses, stderr):
     os.dup2(stderr.fileno(), 2)
     if len(addresses) > 1:
@@ -85,6 +127,8 @@ def run(job, worker, addresses, stderr):
         os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": addresses}, "task": task})
     if "train" in job:
         train(job, worker)
+    elif "law" in job:
+        law(job, worker)
     else:
         job = {**job, "signals": job.get("signals", {}).get(str(worker), [])}
         run_processes.run(job, stderr)
@@ -106,7 +150,7 @@ def start(job, worker, addresses):
         raise
     finally:
         sys.stderr.flush()
-        if status or "train" in job:
+        if status or "binary" not in job:
             os._exit(status)
     sys.exit(status)
 
