@@ -4,7 +4,8 @@
 
 A job trains a small model (once, or with many settings) and leaves its numbers in `<train>-<worker>.npz`, or it runs
 a binary as `run_processes.py` does (`signals` are those of each worker). TensorFlow is imported once: the workers are
-forks made before it has started. Prints a JSON list, for each job, of [exit status, standard error, seconds] of each worker.
+forks made before it has started. Prints a JSON list, for each job, of [exit status, standard error, seconds] of each
+worker.
 """
 
 import itertools
