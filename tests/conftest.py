@@ -4,6 +4,13 @@ import importlib.util
 import pathlib
 
 import pytest
+import tensorflow as tf
+
+# Two logical CPU devices stand in for two GPUs. They must be set before TensorFlow starts, so before any test file,
+# of whatever folder, makes a tensor.
+tf.config.set_logical_device_configuration(
+    tf.config.list_physical_devices("CPU")[0], [tf.config.LogicalDeviceConfiguration()] * 2
+)
 
 _SMALL_WORLD = pathlib.Path(__file__).parent / "small_world.py"
 
