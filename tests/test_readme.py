@@ -108,4 +108,4 @@ def test_links_lead_to_files(link):
 
 
 def test_no_placeholder_is_left():
-    assert not re.findall(r"\b[A-Z]+_[A-Z]+\b", README)
+    assert set(re.findall(r"\b[A-Z]+_[A-Z]+\b", README)) <= {"TF_CONFIG"}
