@@ -3,7 +3,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast lint format oracles clean
+.PHONY: help demo test test-fast lint format oracles beam clean
 
 # Byte code makes `import tensorflow` three times faster, so a global switch against it is undone here.
 unexport PYTHONDONTWRITEBYTECODE
@@ -17,6 +17,7 @@ help:
 	@echo "make demo     the whole path on the embedded sample, about five minutes on two slow cores (results in demo/)"
 	@echo "make test     the tests that need nothing but the package (test-fast: without the slow ones)"
 	@echo "make oracles  comparisons with transformers (5 and 4), Model Garden and JAX (installs them, with PyTorch)"
+	@echo "make beam     records built with Apache Beam equal those of the local builder (an environment of its own)"
 	@echo "make lint     ruff;  make format: ruff format"
 
 demo: .venv/ready
@@ -52,5 +53,16 @@ oracles: .venv-oracles/ready
 	  --target .venv-oracles/transformers4 $(TRANSFORMERS4)
 	touch $@
 
+# Beam 2.77 wants older versions of some packages than constraints.txt names.
+beam: .venv-beam/ready
+	.venv-beam/bin/python -m pytest tests/pipelines/test_beam_builder.py $(PYTEST_FLAGS)
+
+.venv-beam/ready: setup.py constraints.txt
+	$(PYTHON) -m venv .venv-beam
+	sed -E '/^(protobuf|pillow|pyarrow|python-dateutil|sentencepiece)==/d' constraints.txt > .venv-beam/constraints.txt
+	.venv-beam/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint .venv-beam/constraints.txt --editable '.[test,beam]'
+	touch $@
+
 clean:
-	rm -rf .venv .venv-oracles demo build dist *.egg-info .pytest_cache .ruff_cache
+	rm -rf .venv .venv-oracles .venv-beam demo build dist *.egg-info .pytest_cache .ruff_cache

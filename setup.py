@@ -51,6 +51,7 @@ setup(
     },
     install_requires=[
         "absl-py>=1.4",
+        "fonttools>=4.60",
         "h5py>=3",
         "keras>=3.15,<3.16",
         "matplotlib>=3.9",
@@ -62,19 +63,23 @@ setup(
         "tensorflow>=2.20,<2.21",
         "tensorflow-text==2.20.*",
         "tqdm>=4.66",
+        "zstandard>=0.23",
     ],
     extras_require={
         "hf": HUGGING_FACE,
         "modelgarden": MODEL_GARDEN,
         "test": TEST,
         "dev": [*TEST, "ruff>=0.17,<0.18", "build>=1.2", "setuptools>=77"],
+        # Beam wants an older protobuf than sentencepiece 0.2.2 was made with.
+        "beam": ["apache-beam>=2.77,<3", "sentencepiece>=0.2,<0.2.2"],
         "oracles": ORACLES,
-        "benchmarks": ORACLES,
+        "benchmarks": [*ORACLES, "datasets>=5"],
     },
     entry_points={
         "console_scripts": [
             "rembert-train-tokenizer = rembert_tf.bin.train_tokenizer:run",
             "rembert-build-data = rembert_tf.bin.build_data:run",
+            "rembert-inspect-data = rembert_tf.bin.inspect_data:run",
             "rembert-pretrain = rembert_tf.bin.pretrain:run",
             "rembert-finetune = rembert_tf.bin.finetune:run",
             "rembert-predict = rembert_tf.bin.predict:run",

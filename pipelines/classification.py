@@ -1,14 +1,4 @@
-r"""Classification of sentence pairs: files with one pair a line to features, and labels back.
-
-Two dialects of tab-separated files are read, and each file is taken as one or the other:
-
-* the csv dialect of XTREME's processed files: Python's csv writer puts quotes around a field that
-  holds a quote, and doubles the quotes inside;
-* plain fields, in which a quote is a character as any other, as in the raw XNLI files.
-
-A file is in the csv dialect exactly when the csv writer would have written each of its fields so.
-One field such as `He said "no"` or `"No"` shows a plain file. Files without quotes read the same.
-"""
+"""Classification of sentence pairs: pairs to features, and labels back."""
 
 import dataclasses
 import os
@@ -19,17 +9,13 @@ import numpy as np
 from absl import logging
 
 from rembert_tf.pipelines import features as features_lib
-from rembert_tf.pipelines import tsv
+from rembert_tf.pipelines import pair_files, tsv
 
 if TYPE_CHECKING:
     from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
 # XNLI's training file says "contradictory" where its dev and test files say "contradiction".
 LABEL_ALIASES = {"contradictory": "contradiction"}
-
-# A first line made of nothing but these is a header.
-_HEADER_SENTENCES = {"sentence1", "sentence2", "premise", "hypo", "hypothesis"}
-_HEADER_LABELS = {"label", "gold_label"}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -47,8 +33,10 @@ class ClassificationFeatures(features_lib.Features):
     """Rows of `[CLS] A [SEP] B [SEP]`, token types 0 up to the first `[SEP]`, one label a row."""
 
 
-def read_pairs(path: str | os.PathLike, labels: Sequence[str] | None = None) -> list[SentencePair]:
-    """Reads a file of sentence pairs: two columns, or three with the label last.
+def read_pairs(
+    path: str | os.PathLike, labels: Sequence[str] | None = None, *, language: str = ""
+) -> list[SentencePair]:
+    """Reads a file of sentence pairs in any of the formats that `pair_files.py` lists.
 
     Each line is one pair, so the number of pairs is the number of lines (less a header, which is
     known by its content); it is logged, with the dialect.
@@ -56,6 +44,8 @@ def read_pairs(path: str | os.PathLike, labels: Sequence[str] | None = None) -> 
     Args:
         path: the file.
         labels: the label set; `None` accepts every label.
+        language: code of the language whose pairs are taken from a file that has a column of
+            languages; empty takes all of them.
 
     Returns:
         The pairs, in the order of the file.
@@ -65,59 +55,45 @@ def read_pairs(path: str | os.PathLike, labels: Sequence[str] | None = None) -> 
             label set; no pair at all. The message begins with `path:line`.
     """
     lines = tsv.read_lines(path)
-    while lines and not lines[-1]:
-        lines.pop()
-    rows, dialect = _split_fields(lines)
-    header = bool(rows) and _is_header(rows[0])
+    parsed, form = pair_files.parse(path, lines)
     pairs = []
-    for number, row in enumerate(rows[header:], start=1 + header):
-        if len(row) not in (2, 3) or len(row) != len(rows[0]):
-            raise ValueError(
-                f"{path}:{number}: a line must have 2 columns, or 3 with the label, and as many as "
-                f"the first line. Received: {len(row)} columns, {len(rows[0])} in the first line"
-            )
-        label = None
-        if len(row) == 3:
-            label = row[2].strip(" ")
-            if labels is not None and label not in labels:
-                label = LABEL_ALIASES.get(label, label)
-            if labels is not None and label not in labels:
-                raise ValueError(f"{path}:{number}: {features_lib.unknown_label(label, labels)}")
-        pairs.append(SentencePair(row[0], row[1], label, number))
+    for line in parsed:
+        if language and line.language not in (None, language):
+            continue
+        label = None if line.label is None else line.label.strip(" ")
+        if label is not None and (labels is None or label not in labels):
+            label = LABEL_ALIASES.get(label, label)
+        if None not in (label, labels) and label not in labels:
+            raise ValueError(f"{path}:{line.number}: {features_lib.unknown_label(label, labels)}")
+        pairs.append(SentencePair(line.first, line.second, label, line.number))
     if not pairs:
-        raise ValueError(f"{path}:1: the file holds no sentence pair.")
-    logging.info(
-        "%s: %d pairs in %d lines, %s, %s", path, len(pairs), len(lines),
-        "with a header" if header else "no header", dialect,
-    )  # fmt: skip
+        there = sorted({line.language or "" for line in parsed})
+        also = f" in {language}, only in {', '.join(there)}" if parsed else ""
+        raise ValueError(f"{path}:1: the file holds no sentence pair{also}.")
+    logging.info("%s: %d pairs in %d lines, %s", path, len(pairs), len(lines), form)
     return pairs
 
 
-def _split_fields(lines: Sequence[str]) -> tuple[list[list[str]], str]:
-    """Splits lines into fields and says in which dialect they were, for the log."""
-    rows = [line.split("\t") for line in lines]
-    quoted = [field for row in rows for field in row if '"' in field]
-    if not quoted:
-        return rows, "no quotes"
-    if any(field != _csv_quoted(_csv_unquoted(field)) for field in quoted):
-        return rows, "plain fields with quotes"
-    rows = [[_csv_unquoted(field) for field in row] for row in rows]
-    return rows, f"csv quoting of {len(quoted)} fields undone"
+def read_text(lines: Sequence[str]) -> list[SentencePair]:
+    """Makes one pair of each line of plain text: two sentences with a tab between them.
+
+    A line without a tab is a pair whose second sentence is empty.
+    """
+    pairs = []
+    for number, line in enumerate(lines, start=1):
+        first, _, second = line.partition("\t")
+        pairs.append(SentencePair(first, second, None, number))
+    return pairs
 
 
-def _csv_quoted(text: str) -> str:
-    """Returns a field of one line, without tabs, as Python's csv writer writes it."""
-    return '"' + text.replace('"', '""') + '"' if '"' in text or "\r" in text else text
+def inputs_of(pair: SentencePair) -> tuple[str, ...]:
+    """Returns what a model sees of a pair; pairs of one first sentence (a premise) are a group."""
+    return pair.first, pair.second
 
 
-def _csv_unquoted(field: str) -> str:
-    """Returns the text of a field that `_csv_quoted` has written; others come out as they may."""
-    return field[1:-1].replace('""', '"') if field.startswith('"') else field
-
-
-def _is_header(row: Sequence[str]) -> bool:
-    names = [field.strip().lower() for field in row]
-    return _HEADER_SENTENCES.issuperset(names[:2]) and _HEADER_LABELS.issuperset(names[2:])
+def labels_of(pairs: Sequence[SentencePair]) -> set[str]:
+    """Returns all labels that occur."""
+    return {pair.label for pair in pairs if pair.label is not None}
 
 
 def make_features(
@@ -191,6 +167,7 @@ def make_features(
         pad_id=tokenizer.pad_id,
         label_names=tuple(labels),
         labels_belong_to="rows",
+        outputs_belong_to="rows",
     )
 
 
@@ -224,6 +201,11 @@ def predicted_labels(features: ClassificationFeatures, predictions: np.ndarray) 
     """
     ids = features_lib.predicted_ids(predictions, features.num_rows)
     return np.array(features.label_names, object)[ids].tolist()
+
+
+def format_line(label: str) -> str:
+    """Writes the label of one pair as one line, for plain text."""
+    return label
 
 
 def write_predictions(path: str | os.PathLike, labels: Sequence[str]) -> None:

@@ -24,12 +24,14 @@ class Features:
         input_ids: piece ids, special pieces included, int32 `[S]`.
         token_type_ids: 0 or 1, int32 `[S]`.
         row_splits: row `r` is `row_splits[r]:row_splits[r + 1]`, int64 `[R + 1]`.
-        labels: label ids, 0 where the weight is 0, int32 `[S]` or `[R]`.
+        labels: label ids, 0 where the weight is 0, int32 `[S]` or `[R]`; a row may have several
+            (`[R, ...]`).
         sample_weights: 1 where the label counts, 0 elsewhere (everywhere if the data has no
-            labels), float32, the shape of `labels`.
+            labels), float32 `[S]` or `[R]`.
         pad_id: the piece id that fills rows up in a batch.
         label_names: names in the order of their ids.
         labels_belong_to: whether `labels` has one element a position or one a row.
+        outputs_belong_to: the same for what a model returns.
     """
 
     input_ids: np.ndarray
@@ -40,6 +42,7 @@ class Features:
     pad_id: int
     label_names: tuple[str, ...]
     labels_belong_to: Literal["positions", "rows"]
+    outputs_belong_to: Literal["positions", "rows"]
 
     @property
     def num_rows(self) -> int:

@@ -2,8 +2,10 @@
 
 Training: the batch of step `s` is a pure function of (seed, `s`, data). Example `n` of the run is
 row `shuffle_e(n mod N)` of epoch `e = n // N`, where `shuffle_e` is a permutation that is computed
-for one number at a time. So a resumed run starts at any batch at once, and nothing is skipped,
-buffered or left out: a batch may hold the end of one epoch and the start of the next.
+for one number at a time. The examples of a window of batches are sorted by length before they are
+cut into batches, and the batches of a window are shuffled again; no window reaches from one epoch
+into the next. So a resumed run starts at any batch at once, and nothing is skipped, buffered or left
+out: a batch may hold the end of one epoch and the first examples of the next.
 
 Prediction: rows of similar length share a batch, and `restore` puts the results back in order.
 """
@@ -17,7 +19,7 @@ import tensorflow as tf
 
 from rembert_tf.pipelines.features import Features, ranges
 from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
-from rembert_tf.pipelines.stateless_random import Stream, hash_uint32
+from rembert_tf.pipelines.stateless_random import Stream, hash_uint32, permutation
 
 # Batches are padded to a multiple of this: few different shapes, and none of them odd.
 LENGTH_MULTIPLE = 8
@@ -51,12 +53,11 @@ def make_training_dataset(
             "`features` must have labels to train on. "
             f"Received: {features.num_rows} rows without any label"
         )
-    num_rows = tf.constant(features.num_rows, tf.int64)
     padder = _Padder(features, pad_to=config.max_seq_length if config.pad_to_max else None)
+    plan = _BatchPlan(features, config)
 
     def make_batch(batch_number):
-        examples = batch_number * config.batch_size + tf.range(config.batch_size, dtype=tf.int64)
-        rows = _shuffled(examples, num_rows, config.seed)
+        examples, rows = plan(batch_number)
         inputs, labels, sample_weights = padder(rows)
         inputs["dropout_keys"] = hash_uint32(config.seed, Stream.DROPOUT, examples)
         return inputs, labels, sample_weights
@@ -70,23 +71,53 @@ def make_training_dataset(
     return dataset.with_options(options).prefetch(tf.data.AUTOTUNE)
 
 
-def _shuffled(examples: tf.Tensor, num_rows: tf.Tensor, seed: int) -> tf.Tensor:
-    """Returns the row of each example: every epoch is a permutation of its own, int64 `[B]`.
+class _BatchPlan:
+    """Which examples make up a batch: a pure function of its number.
 
-    Args:
-        examples: example numbers since the start of the run, int64 `[B]`.
-        num_rows: rows in an epoch, int64 scalar.
-        seed: seed of all permutations.
+    Epoch `e` begins at batch `ceil(e N / B)`, the first one whose first example is in it. Windows are
+    counted from there, so a whole number of epochs ends with a whole window.
     """
-    epochs = examples // num_rows
-    ones = tf.ones_like(epochs)
-    # The public `tf.random.experimental.index_shuffle` takes one seed for all numbers only.
-    return tf.raw_ops.RandomIndexShuffle(
-        index=examples % num_rows,
-        seed=tf.stack([ones * int(Stream.SEQUENCE_ORDER), ones * seed, epochs], axis=1),
-        max_index=num_rows - 1,
-        rounds=4,
-    )
+
+    def __init__(self, features: Features, config: FinetuningDataConfig):
+        self._num_rows = features.num_rows
+        self._batch_size = config.batch_size
+        # Padded to one length, sequences need no company of their own length.
+        self._window = 1 if config.pad_to_max else config.bucket_batches
+        self._seed = config.seed
+        self._row_lengths = tf.constant(features.row_lengths, tf.int32)
+
+    def __call__(self, batch_number: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        """Returns the numbers of the examples of a batch and their rows, int64 `[B]` each."""
+        size = self._batch_size
+        if self._window == 1:
+            examples = batch_number * size + tf.range(size, dtype=tf.int64)
+            return examples, self._rows(examples)
+        epoch = batch_number * size // self._num_rows
+        start = self._first_batch(epoch)
+        first = start + (batch_number - start) // self._window * self._window
+        end = tf.minimum(first + self._window, self._first_batch(epoch + 1))
+        examples = tf.range(first * size, end * size)
+        rows = self._rows(examples)
+        # Among equals the shuffled order stays: which rows meet in a batch differs in every epoch.
+        order = tf.argsort(tf.gather(self._row_lengths, rows), stable=True)
+        batches = permutation(tf.cast(end - first, tf.int32), self._seed, Stream.BATCH_ORDER, first)
+        chosen = tf.reshape(order, [-1, size])[batches[batch_number - first]]
+        return tf.gather(examples, chosen), tf.gather(rows, chosen)
+
+    def _first_batch(self, epoch: tf.Tensor) -> tf.Tensor:
+        return -(-epoch * self._num_rows // self._batch_size)
+
+    def _rows(self, examples: tf.Tensor) -> tf.Tensor:
+        """Returns the row of each example: every epoch is a permutation of its own, int64."""
+        epochs = examples // self._num_rows
+        ones = tf.ones_like(epochs)
+        # The public `tf.random.experimental.index_shuffle` takes one seed for all numbers only.
+        return tf.raw_ops.RandomIndexShuffle(
+            index=examples % self._num_rows,
+            seed=tf.stack([ones * int(Stream.SEQUENCE_ORDER), ones * self._seed, epochs], axis=1),
+            max_index=tf.constant(self._num_rows - 1, tf.int64),
+            rounds=4,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,7 +143,7 @@ class InferenceBatches:
         """Puts what a model returned for each batch into the order of the features.
 
         Args:
-            outputs: one array a batch, in order: `[B, T, ...]` where labels belong to positions,
+            outputs: one array a batch, in order: `[B, T, ...]` where outputs belong to positions,
                 `[B, ...]` where they belong to rows.
 
         Returns:
@@ -127,7 +158,7 @@ class InferenceBatches:
                 "`outputs` must hold one array for each batch. "
                 f"Received: {len(outputs)} arrays for {len(self)} batches"
             )
-        by_position = self.features.labels_belong_to == "positions"
+        by_position = self.features.outputs_belong_to == "positions"
         lengths = self.features.row_lengths
         parts = []
         for rows, output in zip(self.rows_of_batch, outputs, strict=True):

@@ -5,8 +5,7 @@
 <folder>/<language>/language.json            the part of one language; its presence means the folder is complete
 <folder>/<language>/train-00000-of-00003.tfrecord
 <folder>/<language>/heldout-00000-of-00001.tfrecord
-<folder>/<language>/train-lengths.npy        pieces of each document in the order of the shards, int32 [documents]
-<folder>/<language>/heldout-lengths.npy
+<folder>/<language>/train-lengths.npy ...    the index of the records, see record_index.py
 <folder>/<language>/unigram_counts.npy       pieces of the training documents, int64 [V]
 """
 
@@ -20,8 +19,9 @@ from typing import Literal
 import numpy as np
 
 from rembert_tf.pipelines import atomic_files
+from rembert_tf.pipelines.record_index import RecordIndex
 
-FORMAT = 1
+FORMAT = 2
 MANIFEST_FILE = "manifest.json"
 LANGUAGE_FILE = "language.json"
 COUNTS_FILE = "unigram_counts.npy"
@@ -203,9 +203,9 @@ class Manifest:
         shards = getattr(self.languages[language], split).shards
         return [(str(self.folder / language / shard.file), shard.documents) for shard in shards]
 
-    def document_lengths(self, language: str, split: Split) -> np.ndarray:
-        """Returns the pieces of each document, int32 [documents]."""
-        return np.load(self.folder / language / lengths_file(split))
+    def index(self, language: str, split: Split) -> RecordIndex:
+        """Reads the lengths of the documents and sentences of a language."""
+        return RecordIndex.read(self.folder / language, split)
 
     def unigram_counts(self, language: str) -> np.ndarray:
         """Returns how often each piece occurs in the training documents, int64 [V]."""
@@ -214,8 +214,3 @@ class Manifest:
     def sentences(self) -> dict[str, int]:
         """Returns the number of training sentences of each language."""
         return {language: records.train.sentences for language, records in self.languages.items()}
-
-
-def lengths_file(split: Split) -> str:
-    """Returns the name of the file of document lengths."""
-    return f"{split}-lengths.npy"

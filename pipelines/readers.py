@@ -1,77 +1,118 @@
 """One reader a kind of task: what turns its files into features and predictions into files."""
 
-import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+import dataclasses
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
-import numpy as np
-from absl import logging
-
-from rembert_tf.pipelines import classification, features, tagging, xtreme
-
-if TYPE_CHECKING:
-    from rembert_tf.pipelines.tokenization import RemBertTokenizer
+from rembert_tf.pipelines import classification, features, retrieval_files, tagging, tsv
 
 
 class Reader(NamedTuple):
-    """The four functions of one kind of task; each module documents its own.
+    """The functions of one kind of task; each module documents its own.
 
     Attributes:
-        read_examples: `(path, labels)` to a list of examples.
+        read_examples: `(path, labels=None, *, language="")` to a list of examples.
+        read_text: lines of plain text to examples, one a line.
+        inputs_of: an example to what a model sees of it, as a tuple of strings. Examples whose first
+            string is the same are a group (a premise, a text), which `dev_fraction` keeps together.
+        labels_of: examples to the set of labels that occur.
         make_features: `(examples, tokenizer, labels, max_seq_length)` to features.
-        predictions: `(features, ids or logits)` to one prediction an example.
+        predictions: `(features, outputs)` to one prediction an example.
         write_predictions: `(path, predictions)` writes them in XTREME's layout.
+        format_line: a prediction to one line of plain text.
+        feature_settings: fields of `LengthConfig` that `make_features` takes as keywords, too.
+        prediction_settings: the same for `predictions`.
+        label_field: the field of an example that holds its labels, `None` where there are none.
     """
 
     read_examples: Callable[..., list[Any]]
+    read_text: Callable[..., list[Any]]
+    inputs_of: Callable[[Any], tuple[str, ...]]
+    labels_of: Callable[[Iterable[Any]], set[str]]
     make_features: Callable[..., features.Features]
     predictions: Callable[..., list[Any]]
     write_predictions: Callable[..., None]
+    format_line: Callable[[Any], str]
+    feature_settings: tuple[str, ...] = ()
+    prediction_settings: tuple[str, ...] = ()
+    label_field: str = ""
+
+    def without_labels(self, examples: Iterable[Any]) -> list[Any]:
+        """Returns examples as they are in a file without labels: a prediction needs none."""
+        if not self.label_field:
+            return list(examples)
+        nothing = {self.label_field: None}
+        return [dataclasses.replace(example, **nothing) for example in examples]
 
 
-READERS = {
-    "tagging": Reader(
-        tagging.read_sentences,
-        tagging.make_features,
-        tagging.predicted_tags,
-        tagging.write_predictions,
-    ),
-    "classification": Reader(
-        classification.read_pairs,
-        classification.make_features,
-        classification.predicted_labels,
-        classification.write_predictions,
-    ),
-}
+@functools.cache
+def get_reader(kind: str) -> Reader:
+    """Returns the reader of a kind of task; questions alone need TensorFlow to be read.
 
-
-def load_features(
-    task: xtreme.Task,
-    path: str | os.PathLike,
-    tokenizer: "RemBertTokenizer",
-    max_seq_length: int,
-    *,
-    max_examples: int = 0,
-    seed: int = 0,
-) -> features.Features:
-    """Reads one file of a task and makes its features.
-
-    Args:
-        task: the task.
-        path: a file of the task.
-        tokenizer: the tokenizer.
-        max_seq_length: longest row, special pieces included.
-        max_examples: keep this many examples (sentences, pairs), drawn by `seed` and left in the
-            order of the file, since the start of a file is often all of one source; 0 keeps all.
-        seed: seed of that draw.
-
-    Returns:
-        The features of the task's kind.
+    Raises:
+        ValueError: there is no reader of this kind.
     """
-    reader = READERS[task.kind]
-    examples = reader.read_examples(path, task.labels)
-    if 0 < max_examples < len(examples):
-        logging.info("%s: keeping %d of %d examples", path, max_examples, len(examples))
-        kept = np.random.default_rng(seed).choice(len(examples), max_examples, replace=False)
-        examples = [examples[number] for number in np.sort(kept)]
-    return reader.make_features(examples, tokenizer, task.labels, max_seq_length)
+    if kind == "tagging":
+        return Reader(
+            tagging.read_sentences,
+            tagging.read_text,
+            tagging.inputs_of,
+            tagging.labels_of,
+            tagging.make_features,
+            tagging.predicted_tags,
+            tagging.write_predictions,
+            tagging.format_line,
+            label_field="tags",
+        )
+    if kind == "classification":
+        return Reader(
+            classification.read_pairs,
+            classification.read_text,
+            classification.inputs_of,
+            classification.labels_of,
+            classification.make_features,
+            classification.predicted_labels,
+            classification.write_predictions,
+            classification.format_line,
+            label_field="label",
+        )
+    if kind == "question_answering":
+        from rembert_tf.pipelines import answer_spans, question_answering, squad_files
+
+        return Reader(
+            squad_files.read_questions,
+            squad_files.read_text,
+            squad_files.inputs_of,
+            squad_files.labels_of,
+            question_answering.make_features,
+            answer_spans.predictions,
+            answer_spans.write_predictions,
+            answer_spans.format_line,
+            feature_settings=("doc_stride", "max_query_length"),
+            prediction_settings=("n_best_size", "max_answer_length"),
+        )
+    if kind == "retrieval":
+        return Reader(
+            retrieval_files.read_sentences,
+            _not_for_retrieval,
+            _not_for_retrieval,
+            _not_for_retrieval,
+            _not_for_retrieval,
+            _not_for_retrieval,
+            tsv.write_lines,
+            str,
+        )
+    raise ValueError(f"`kind` must be one that is fine-tuned. Received: kind={kind!r}")
+
+
+def _not_for_retrieval(*args, **kwargs):
+    """Stands in for what a kind of task that compares two whole files does not have."""
+    raise ValueError(
+        "`kind` must be one whose examples are looked at one by one. Received: kind='retrieval'"
+    )
+
+
+def settings(names: Iterable[str], config) -> dict[str, Any]:
+    """Returns the fields of a configuration that have these names, as keyword arguments."""
+    return {name: getattr(config, name) for name in names}

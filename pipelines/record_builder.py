@@ -1,30 +1,43 @@
-"""From text files to records, one language after the other; a build that was cut short is resumed.
+"""From text files to records: read in chunks, clean up, split into pieces, write; what was cut short is resumed.
 
-A language is built in a hidden folder that gets its name only when it is complete, so a kill or a full disk leaves
-nothing half-written under a final name, and a second run builds what is missing.
+    files ─► chunks ─► clean lines ─► (no duplicates) ─► documents of pieces ─► train or held out ─► shards
+             1 process  many           1                  many                   1
+
+Every step is a function of the chunk alone, or goes through the chunks in order, so the records are the same for any
+number of processes; `beam_builder.py` does the same steps on many machines. A language that is complete has its final
+name (`language_folder.py`), and a second run builds what is missing.
 """
 
 import collections
+import functools
+import hashlib
 import itertools
 import json
-import os
 import pathlib
-import shutil
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tqdm
 from absl import logging
 
 from rembert_tf import __version__
-from rembert_tf.pipelines import atomic_files, manifest, text_files
+from rembert_tf.pipelines import (
+    chunk_documents,
+    language_folder,
+    manifest,
+    text_chunks,
+    text_files,
+)
+from rembert_tf.pipelines.chunk_documents import BuiltChunk, CleanChunk, Vocabulary
 from rembert_tf.pipelines.config import RecordsConfig
-from rembert_tf.pipelines.documents import collect_documents, split_documents
-from rembert_tf.pipelines.records import SplitWriter
+from rembert_tf.pipelines.documents import Document, split_documents
+from rembert_tf.pipelines.duplicates import SeenHashes
+from rembert_tf.pipelines.ordered_map import Map, ordered_map
+from rembert_tf.pipelines.record_writer import SplitWriter
+from rembert_tf.pipelines.text_chunks import Chunk
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
-_LINES_AT_ONCE = 2048
-_OLD = ".old"
+Inputs = Mapping[str, Sequence[pathlib.Path]]
 
 
 def build_records(config: RecordsConfig) -> manifest.Manifest:
@@ -38,7 +51,8 @@ def build_records(config: RecordsConfig) -> manifest.Manifest:
 
     Raises:
         FileNotFoundError: Input folder or vocabulary are absent.
-        OSError: The disk is full or cannot be written.
+        ImportError: `beam_options` are given, and Apache Beam is not installed.
+        OSError: The disk is full or cannot be written, or a process was killed.
         ValueError: The text is unusable (file and line are named), the output folder is the input folder or has
             something else under the name of a language, or it holds records of other settings and `overwrite` is
             off.
@@ -48,39 +62,34 @@ def build_records(config: RecordsConfig) -> manifest.Manifest:
     tokenizer = RemBertTokenizer.from_file(config.tokenizer)
     folder = pathlib.Path(config.output_dir)
     settings = {language: _settings(config, tokenizer, files) for language, files in inputs.items()}
-    complete = _complete(folder, settings, config.overwrite)
-
-    if len(complete) < len(inputs):
+    complete = language_folder.read_complete(folder, settings, config.overwrite)
+    missing = {language: files for language, files in inputs.items() if language not in complete}
+    logging.info("%d of %d languages are complete already", len(complete), len(inputs))
+    if missing:
         folder.mkdir(parents=True, exist_ok=True)
         (folder / manifest.MANIFEST_FILE).unlink(missing_ok=True)
         tokenizer.save(folder)
-    languages = {}
-    for number, (language, files) in enumerate(inputs.items(), 1):
-        place = f"{language} ({number} of {len(inputs)})"
-        for end in (atomic_files.INCOMPLETE, _OLD):  # what a killed run left
-            shutil.rmtree(folder / f".{language}{end}", ignore_errors=True)
-        if language in complete:
-            languages[language] = complete[language]
-            logging.info("%s: complete already", place)
-            continue
-        languages[language] = _build_language(
-            folder, language, files, tokenizer, config, settings[language]
-        )
-        built = languages[language]
-        logging.info(
-            "%s: %d sentences, %d documents, %d pieces; %d documents held out",
-            place,
-            built.train.sentences + built.heldout.sentences,
-            built.train.documents + built.heldout.documents,
-            built.train.tokens + built.heldout.tokens,
-            built.heldout.documents,
-        )
+    for language in inputs:
+        language_folder.remove_leftovers(folder, language)
+    if config.beam_options and missing:
+        try:
+            from rembert_tf.pipelines import beam_builder
+        except ModuleNotFoundError as error:
+            raise ImportError(
+                "`beam_options` need Apache Beam: pip install 'rembert_tf[beam]'"
+            ) from error
+        built = beam_builder.build_languages(missing, settings, config, tokenizer)
+    else:
+        built = _build_languages(missing, settings, config, tokenizer)
+    for number, (language, records) in enumerate(built, len(complete) + 1):
+        _report(f"{language} ({number} of {len(inputs)})", records)
+        complete[language] = records
     result = manifest.Manifest(
         folder=folder,
         tool=f"rembert_tf {__version__}",
         vocabulary_sha256=tokenizer.fingerprint,
         vocab_size=tokenizer.vocab_size,
-        languages=languages,
+        languages={language: complete[language] for language in inputs},
     )
     result.write()
     return result
@@ -99,122 +108,124 @@ def _settings(
     config: RecordsConfig, tokenizer: RemBertTokenizer, files: Sequence[pathlib.Path]
 ) -> dict:
     """Collects what decides the bytes of a language's records."""
+    sizes = [[file.name, file.stat().st_size] for file in files]
+    names = (
+        "line_is", "unicode_clean_up", "drop_duplicates", "invalid_utf8", "max_line_bytes",
+        "heldout_fraction", "max_document_tokens", "tokens_per_shard",
+    )  # fmt: skip
     return {
         "vocabulary_sha256": tokenizer.fingerprint,
-        "heldout_fraction": config.heldout_fraction,
-        "max_document_tokens": config.max_document_tokens,
-        "tokens_per_shard": config.tokens_per_shard,
-        "input_files": [[file.name, file.stat().st_size] for file in files],
+        **{name: getattr(config, name) for name in names},
+        "input_files": len(files),
+        "input_bytes": sum(size for _, size in sizes),
+        "input_names_and_sizes_sha256": hashlib.sha256(json.dumps(sizes).encode()).hexdigest(),
     }
 
 
-def _complete(
-    folder: pathlib.Path, settings: dict[str, dict], overwrite: bool
-) -> dict[str, manifest.LanguageRecords]:
-    """Reads the languages that an earlier run completed with the same settings; the others must be replaceable."""
-    complete = {}
-    for language, wanted in settings.items():
-        path = folder / language / manifest.LANGUAGE_FILE
-        if not path.is_file():
-            if os.path.lexists(path.parent):
-                raise ValueError(
-                    f"{path.parent} exists and holds no records, so it is not replaced. Received: "
-                    f"output_dir={str(folder)!r}"
+def _build_languages(
+    inputs: Inputs, settings: dict[str, dict], config: RecordsConfig, tokenizer: RemBertTokenizer
+) -> Iterator[tuple[str, manifest.LanguageRecords]]:
+    """Builds one language after the other; the chunks of all of them go through one stream."""
+    folder = pathlib.Path(config.output_dir)
+    vocabulary = (config.tokenizer, tokenizer.fingerprint)
+    with ordered_map(
+        config.num_processes, chunk_documents.__name__, chunk_documents.use_one_thread
+    ) as parallel:
+        stream = _built_chunks(inputs, config, vocabulary, parallel)
+        for language, items in itertools.groupby(stream, key=lambda item: item[0]):
+            with (
+                language_folder.building(folder, language) as incomplete,
+                tqdm.tqdm(desc=language, unit=" lines", disable=None, leave=False) as progress,
+            ):
+                records = _write_language(
+                    incomplete,
+                    language,
+                    (chunk for _, chunk in items),
+                    settings[language],
+                    config,
+                    tokenizer.vocab_size,
+                    progress,
                 )
-            continue
-        found = manifest.LanguageRecords.from_json(json.loads(path.read_text(encoding="utf-8")))
-        differing = [name for name in wanted if found.settings.get(name) != wanted[name]]
-        if not differing:
-            complete[language] = found
-        elif not overwrite:
-            name = differing[0]
-            raise ValueError(
-                f"{path}: the records were built with {name}={found.settings.get(name)}. Received: "
-                f"{name}={wanted[name]}. Choose another `output_dir`, or replace them with --overwrite."
-            )
-    return complete
+            yield language, records
 
 
-def _build_language(
-    folder: pathlib.Path,
-    language: str,
-    files: Sequence[pathlib.Path],
-    tokenizer: RemBertTokenizer,
-    config: RecordsConfig,
-    settings: dict,
-) -> manifest.LanguageRecords:
-    final = folder / language
-    incomplete, old = (folder / f".{language}{end}" for end in (atomic_files.INCOMPLETE, _OLD))
-    incomplete.mkdir()
-    try:
-        with atomic_files.naming(incomplete):
-            built = _write_language(incomplete, language, files, tokenizer, config, settings)
-        if final.exists():
-            os.rename(final, old)  # never half deleted under its name, whenever a kill comes
-        os.rename(incomplete, final)
-    except BaseException:
-        shutil.rmtree(incomplete, ignore_errors=True)
-        raise
-    shutil.rmtree(old, ignore_errors=True)
-    return built
+def _built_chunks(
+    inputs: Inputs, config: RecordsConfig, vocabulary: Vocabulary, parallel: Map
+) -> Iterator[tuple[str, BuiltChunk]]:
+    def in_parallel(function, stream, **arguments):
+        function = functools.partial(function, config=config, **arguments)
+        return parallel(functools.partial(_with_language, function), stream)
+
+    chunks = _read(inputs, config)
+    if config.drop_duplicates == "none":
+        return in_parallel(chunk_documents.build_chunk, chunks, vocabulary=vocabulary)
+    clean = in_parallel(chunk_documents.clean_chunk, chunks)
+    unique = _without_duplicates(clean, config)
+    return in_parallel(chunk_documents.split_into_pieces, unique, vocabulary=vocabulary)
+
+
+def _with_language(function, item):
+    language, value = item
+    return language, function(value)
+
+
+def _read(inputs: Inputs, config: RecordsConfig) -> Iterator[tuple[str, Chunk]]:
+    for language, files in inputs.items():
+        yield language, []  # ends the language before it, whatever becomes of this one
+        for unit in text_chunks.reading_units(files):
+            for chunk in text_chunks.read_chunks(unit, config.line_is, config.max_line_bytes):
+                yield language, chunk
+
+
+def _without_duplicates(
+    stream: Iterable[tuple[str, CleanChunk]], config: RecordsConfig
+) -> Iterator[tuple[str, CleanChunk]]:
+    for language, chunks in itertools.groupby(stream, key=lambda item: item[0]):
+        seen = SeenHashes()
+        for _, chunk in chunks:
+            yield language, chunk_documents.keep_first(chunk, seen.add(chunk.hashes), config)
 
 
 def _write_language(
-    incomplete, language, files, tokenizer, config, settings
+    folder: pathlib.Path,
+    language: str,
+    chunks: Iterable[BuiltChunk],
+    settings: dict,
+    config: RecordsConfig,
+    vocab_size: int,
+    progress: tqdm.tqdm,
 ) -> manifest.LanguageRecords:
-    lines = collections.Counter()
+    lines, first = collections.Counter(), {}
     writers = {
-        split: SplitWriter(incomplete, split, config.tokens_per_shard) for split in manifest.SPLITS
+        split: SplitWriter(folder, split, config.tokens_per_shard) for split in manifest.SPLITS
     }
-    unigrams = np.zeros(tokenizer.vocab_size, np.int64)
-    progress = tqdm.tqdm(
-        _sentences(files, tokenizer, lines), desc=language, unit=" lines", disable=None, leave=False
-    )
-    for split, document in split_documents(
-        collect_documents(progress, config.max_document_tokens), config.heldout_fraction
-    ):
+    unigrams = np.zeros(vocab_size, np.int64)
+
+    def documents() -> Iterator[Document]:
+        for chunk in chunks:
+            lines.update(chunk.lines)
+            first.update(
+                {reason: place for reason, place in chunk.first.items() if reason not in first}
+            )
+            progress.update(chunk.lines["read"])
+            yield from chunk.documents
+
+    for split, document in split_documents(documents(), config.heldout_fraction):
         writers[split].write(document)
         if split == "train":
-            np.add.at(unigrams, np.concatenate(document), 1)
-    if not lines["kept"]:
-        raise ValueError(
-            f"{files[0]}: language {language!r} has no usable line (of {lines['read']})."
-        )
-    written = {split: writer.close() for split, writer in writers.items()}
-    if config.heldout_fraction and not written["heldout"].documents:
-        logging.warning("%s: a single sentence is no document to hold out", language)
-    np.save(incomplete / manifest.COUNTS_FILE, unigrams)
-    built = manifest.LanguageRecords(
-        settings=settings,
-        lines={
-            "read": lines["read"],
-            "kept": lines["kept"],
-            "dropped": {reason: lines[reason] for reason in ("blank", "without_pieces")},
-        },
-        **written,
-    )
-    atomic_files.write_json(incomplete / manifest.LANGUAGE_FILE, built.to_json())
-    return built
+            np.add.at(unigrams, document.input_ids, 1)
+    splits = {split: writer.close() for split, writer in writers.items()}
+    return language_folder.finish(folder, language, settings, lines, first, splits, unigrams)
 
 
-def _sentences(
-    files, tokenizer: RemBertTokenizer, lines: collections.Counter
-) -> Iterator[np.ndarray | None]:
-    """Yields the ids of each usable line, and None between documents; counts what becomes of each line."""
-    stream = itertools.chain.from_iterable(
-        itertools.chain(text_files.read_lines(file), (None,)) for file in files
+def _report(place: str, built: manifest.LanguageRecords):
+    logging.info(
+        "%s: %d sentences, %d documents, %d pieces; %d documents held out; lines dropped: %s",
+        place,
+        built.train.sentences + built.heldout.sentences,
+        built.train.documents + built.heldout.documents,
+        built.train.tokens + built.heldout.tokens,
+        built.heldout.documents,
+        ", ".join(f"{count} {reason}" for reason, count in built.lines["dropped"].items() if count)
+        or "none",
     )
-    while batch := list(itertools.islice(stream, _LINES_AT_ONCE)):
-        for text, ids in zip(batch, tokenizer.encode([text or "" for text in batch]), strict=True):
-            if text is None:  # the end of a file
-                yield None
-                continue
-            lines["read"] += 1
-            if len(ids):
-                lines["kept"] += 1
-                yield ids
-            elif text:
-                lines["without_pieces"] += 1
-            else:
-                lines["blank"] += 1
-                yield None

@@ -1,101 +1,124 @@
-"""Raw strings to features inside a graph: what an exported model does with the text it is sent."""
+"""Raw strings to rows of piece ids inside a graph: what an exported model does with the text it is sent.
+
+Each function makes the rows that its twin makes for training: `pair_rows` those of `classification.py`, `word_rows`
+those of `tagging.py`. Rows stay ragged; `row_batches.py` pads them.
+"""
 
 from typing import NamedTuple
 
 import tensorflow as tf
 
-from rembert_tf.pipelines.tokenization import RemBertTokenizer
+from rembert_tf.pipelines.tokenization import RemBertTokenizer, sentencepiece_ops
 
-# Unicode's White_Space characters, at which Python's `str.split()` splits, too (and U+001C to U+001F).
-_SPACES = (
-    *range(0x09, 0x0E), *range(0x1C, 0x21), 0x85, 0xA0, 0x1680, *range(0x2000, 0x200B),
-    0x2028, 0x2029, 0x202F, 0x205F, 0x3000,
-)  # fmt: skip
+MASK = "[MASK]"
 
 
-class Words(NamedTuple):
-    """The words of B strings.
+class Rows(NamedTuple):
+    """R rows of piece ids, special pieces included.
 
     Attributes:
-        strings: ragged string [B, (W)].
-        starts: ragged int32 [B, (W)], first code point of each word in its string.
-        ends: ragged int32 [B, (W)], code point after its last.
+        input_ids: ragged int32 [R, (T)].
+        token_type_ids: ragged int32 [R, (T)].
     """
 
-    strings: tf.RaggedTensor
-    starts: tf.RaggedTensor
-    ends: tf.RaggedTensor
+    input_ids: tf.RaggedTensor
+    token_type_ids: tf.RaggedTensor
+
+    def padded(self, numbers: tf.Tensor, pad_id: int) -> dict[str, tf.Tensor]:
+        """Returns the features of some rows.
+
+        Args:
+            numbers: which rows, int [N].
+            pad_id: id of the padding piece.
+
+        Returns:
+            `input_ids`, `attention_mask` and `token_type_ids`, int32 [N, T].
+        """
+        ids = tf.gather(self.input_ids, numbers)
+        mask = tf.sequence_mask(ids.row_lengths(), dtype=tf.int32)
+        types = tf.gather(self.token_type_ids, numbers)
+        return {
+            "input_ids": ids.to_tensor(pad_id),
+            "attention_mask": mask,
+            "token_type_ids": types.to_tensor(0),
+        }
 
 
-def split_words(text: tf.Tensor) -> Words:
-    """Splits strings at white space, as Python's `str.split()` does; works in graphs.
-
-    Bytes that are no UTF-8 become U+FFFD, one code point each.
+def valid_text(text: tf.Tensor) -> tf.Tensor:
+    """Returns strings whose bytes that are no UTF-8 have become U+FFFD; all others as they are.
 
     Args:
-        text: string [B].
+        text: string [...].
     """
-    characters = tf.strings.unicode_decode(
-        text, "UTF-8", errors="replace", replace_control_characters=False
-    )
-    flat = characters.values
-    row = characters.value_rowids()
-    column = tf.range(tf.size(flat, tf.int64), dtype=tf.int64) - tf.gather(
-        characters.row_starts(), row
-    )
-    inside = ~tf.reduce_any(flat[:, tf.newaxis] == tf.constant(_SPACES), axis=1)
-    first = inside & ((column == 0) | ~tf.roll(inside, 1, axis=0))
-    last_column = tf.gather(characters.row_lengths(), row) - 1
-    last = inside & ((column == last_column) | ~tf.roll(inside, -1, axis=0))
-    word = tf.cumsum(tf.cast(first, tf.int64)) - 1  # the number of the word each character is in
-    letters = tf.RaggedTensor.from_value_rowids(
-        tf.boolean_mask(flat, inside), tf.boolean_mask(word, inside)
-    )
-
-    def rows(values):
-        return tf.RaggedTensor.from_value_rowids(
-            values, tf.boolean_mask(row, first), nrows=characters.nrows()
-        )
-
-    return Words(
-        strings=rows(tf.strings.unicode_encode(letters, "UTF-8")),
-        starts=rows(tf.cast(tf.boolean_mask(column, first), tf.int32)),
-        ends=rows(tf.cast(tf.boolean_mask(column, last) + 1, tf.int32)),
+    return tf.strings.unicode_transcode(
+        text, "UTF-8", "UTF-8", errors="replace", replace_control_characters=False
     )
 
 
-def word_features(
-    tokenizer: RemBertTokenizer, words: tf.RaggedTensor, max_seq_length: int
-) -> tuple[dict[str, tf.Tensor], tf.Tensor, tf.Tensor]:
-    """Makes `[CLS] pieces [SEP]` of words, as `tagging.make_features` does for sentences that fit in one row.
+def cut(pieces: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
+    """Returns the first `lengths[n]` pieces of each row n.
+
+    Args:
+        pieces: ragged [R, (P)].
+        lengths: int64 [R], none above the row's own.
+    """
+    starts = pieces.row_starts()
+    places = tf.ragged.range(starts, starts + lengths).values
+    return tf.RaggedTensor.from_row_lengths(tf.gather(pieces.values, places), lengths, False)
+
+
+def join(tokenizer: RemBertTokenizer, segments: list[tf.RaggedTensor]) -> Rows:
+    """Puts `[CLS]` before and `[SEP]` behind each segment; segment n and its `[SEP]` have token type n.
+
+    Args:
+        tokenizer: whose special pieces.
+        segments: ragged int32 [R, (P)] each.
+    """
+    lengths = [segment.row_lengths() for segment in segments]
+    row_lengths = tf.add_n(lengths) + 1 + len(segments)
+    ends = tf.cumsum(row_lengths)
+    starts = ends - row_lengths
+    size = tf.reduce_sum(row_lengths)
+    places, values = [starts], [tf.fill(tf.shape(starts), tokenizer.cls_id)]
+    types = tf.zeros([size], tf.int32)
+    begin = starts + 1
+    for number, (segment, length) in enumerate(zip(segments, lengths, strict=True)):
+        places.append(tf.ragged.range(begin, begin + length).values)
+        values.append(segment.values)
+        if number:
+            own = tf.ragged.range(begin, begin + length + 1).values[:, tf.newaxis]
+            types = tf.tensor_scatter_nd_update(types, own, tf.fill(tf.shape(own)[:1], number))
+        begin += length + 1
+    ids = tf.tensor_scatter_nd_update(
+        tf.fill([size], tokenizer.sep_id),
+        tf.concat(places, axis=0)[:, tf.newaxis],
+        tf.concat(values, axis=0),
+    )
+    return Rows(*(tf.RaggedTensor.from_row_lengths(x, row_lengths, False) for x in (ids, types)))
+
+
+def text_rows(
+    tokenizer: RemBertTokenizer, text: tf.Tensor, max_seq_length: int
+) -> tuple[Rows, tf.Tensor]:
+    """Makes `[CLS] text [SEP]`, cut at its end.
 
     Args:
         tokenizer: the tokenizer.
-        words: ragged string [B, (W)].
+        text: string [B].
         max_seq_length: longest row.
 
     Returns:
-        `input_ids`, `attention_mask` and `token_type_ids` int32 [B, T]; the position of each word's first piece, int64
-        [B, W], -1 for filling and for words that were cut off; and whether a row was cut, bool [B].
+        B rows; and whether a row was cut, bool [B].
     """
-    pieces = tokenizer.tokenize(words.values)
-    unknown = tf.fill([pieces.nrows(), 1], tokenizer.unk_id)
-    unknown = tf.RaggedTensor.from_tensor(unknown)
-    is_empty = pieces.row_lengths() == 0
-    pieces = tf.concat([pieces, tf.ragged.boolean_mask(unknown, is_empty[:, tf.newaxis])], axis=1)
-    by_word = words.with_values(pieces.row_lengths())
-    by_row = tf.RaggedTensor.from_row_lengths(pieces.values, tf.reduce_sum(by_word, axis=1))
-    before = tf.cumsum(pieces.row_lengths(), exclusive=True)
-    positions = before - tf.gather(by_row.row_starts(), words.value_rowids()) + 1
-    limit = max_seq_length - 2
-    positions = tf.where(positions <= limit, positions, -1)
-    features = _rows(tokenizer, [by_row[:, :limit]])
-    return features, words.with_values(positions).to_tensor(-1), by_row.row_lengths() > limit
+    pieces = tokenizer.tokenize(text)
+    limit = tf.constant(max_seq_length - 2, tf.int64)
+    lengths = pieces.row_lengths()
+    return join(tokenizer, [cut(pieces, tf.minimum(lengths, limit))]), lengths > limit
 
 
-def pair_features(
+def pair_rows(
     tokenizer: RemBertTokenizer, first: tf.Tensor, second: tf.Tensor, max_seq_length: int
-) -> tuple[dict[str, tf.Tensor], tf.Tensor]:
+) -> tuple[Rows, tf.Tensor]:
     """Makes `[CLS] A [SEP] B [SEP]`, truncated by the rule of `classification.make_features`.
 
     Args:
@@ -105,7 +128,7 @@ def pair_features(
         max_seq_length: longest row.
 
     Returns:
-        `input_ids`, `attention_mask` and `token_type_ids` int32 [B, T]; and whether a row was cut, bool [B].
+        B rows; and whether a row was cut, bool [B].
     """
     a, b = tokenizer.tokenize(first), tokenizer.tokenize(second)
     limit = max_seq_length - 3
@@ -113,28 +136,122 @@ def pair_features(
     kept_a = tf.minimum(a.row_lengths(), tf.maximum(limit - b.row_lengths(), half))
     kept_b = tf.minimum(b.row_lengths(), limit - kept_a)
     truncated = a.row_lengths() + b.row_lengths() > limit
-    return _rows(tokenizer, [_cut(a, kept_a), _cut(b, kept_b)]), truncated
+    return join(tokenizer, [cut(a, kept_a), cut(b, kept_b)]), truncated
 
 
-def _cut(pieces: tf.RaggedTensor, lengths: tf.Tensor) -> tf.RaggedTensor:
-    """Returns the first `lengths[n]` pieces of each row n."""
-    columns = tf.ragged.range(pieces.row_lengths())
-    kept = columns.values < tf.gather(lengths, columns.value_rowids())
-    return tf.ragged.boolean_mask(pieces, pieces.with_values(kept))
+def word_rows(
+    tokenizer: RemBertTokenizer, words: tf.RaggedTensor, max_seq_length: int
+) -> tuple[Rows, tf.RaggedTensor, tf.Tensor]:
+    """Makes `[CLS] pieces [SEP]` of words, as `tagging.make_features` does for sentences that fit in one row.
+
+    Args:
+        tokenizer: the tokenizer.
+        words: ragged string [B, (W)].
+        max_seq_length: longest row.
+
+    Returns:
+        B rows; the position of each word's first piece, ragged int64 [B, (W)], words that were cut off left out; and
+        whether a row was cut, bool [B].
+    """
+    pieces = tokenizer.tokenize(words.values)
+    unknown = tf.fill([pieces.nrows(), 1], tokenizer.unk_id)
+    unknown = tf.RaggedTensor.from_tensor(unknown)
+    is_empty = pieces.row_lengths() == 0
+    pieces = tf.concat([pieces, tf.ragged.boolean_mask(unknown, is_empty[:, tf.newaxis])], axis=1)
+    positions = words.with_values(_before_in_row(words, pieces.row_lengths()) + 1)
+    lengths = tf.reduce_sum(words.with_values(pieces.row_lengths()), axis=1)
+    by_row = tf.RaggedTensor.from_row_lengths(pieces.values, lengths, False)
+    limit = tf.constant(max_seq_length - 2, tf.int64)
+    rows = join(tokenizer, [cut(by_row, tf.minimum(lengths, limit))])
+    return rows, cut(positions, _count_up_to(limit, positions)), lengths > limit
 
 
-def _rows(tokenizer: RemBertTokenizer, segments: list[tf.RaggedTensor]) -> dict[str, tf.Tensor]:
-    """Puts `[CLS]` before and `[SEP]` behind each segment, and pads; segment n has token type n."""
-    count = segments[0].nrows()
-    ids, types = [tf.fill([count, 1], tokenizer.cls_id)], [tf.zeros([count, 1], tf.int32)]
-    for number, segment in enumerate(segments):
-        segment = tf.concat([segment, tf.fill([count, 1], tokenizer.sep_id)], axis=1)
-        ids.append(segment)
-        types.append(tf.fill(tf.shape(segment.values), number))
-        types[-1] = segment.with_values(types[-1])
-    input_ids = tf.concat(ids, axis=1)
-    return {
-        "input_ids": input_ids.to_tensor(tokenizer.pad_id),
-        "attention_mask": tf.ones_like(input_ids).to_tensor(0),
-        "token_type_ids": tf.concat(types, axis=1).to_tensor(0),
-    }
+class Masks(NamedTuple):
+    """The `[MASK]`s of B texts; those that were cut off are left out.
+
+    Attributes:
+        positions: where each stands in its row, ragged int64 [B, (M)].
+        starts: first code point in the text, ragged int32 [B, (M)].
+    """
+
+    positions: tf.RaggedTensor
+    starts: tf.RaggedTensor
+
+
+def masked_rows(
+    tokenizer: RemBertTokenizer, text: tf.Tensor, max_seq_length: int
+) -> tuple[Rows, Masks, tf.Tensor]:
+    """Makes `[CLS] text [SEP]`, in which each literal `[MASK]` is the mask piece.
+
+    What stands between two masks is split into pieces by itself; spaces around a mask do not matter.
+
+    Args:
+        tokenizer: the tokenizer.
+        text: string [B].
+        max_seq_length: longest row.
+
+    Returns:
+        B rows; their masks; and whether a row was cut, bool [B].
+    """
+    parts = tf.strings.split(text, MASK)
+    is_later = tf.ragged.range(parts.row_lengths()).values > 0  # a mask stands before it
+    count = parts.row_lengths() - 1
+    before = tf.RaggedTensor.from_row_lengths(
+        tf.fill([tf.reduce_sum(count)], tokenizer.mask_id), tf.cast(is_later, tf.int64), False
+    )
+    pieces = tf.concat([before, tokenizer.tokenize(parts.values)], axis=1)
+    characters = tf.strings.length(parts.values, "UTF8_CHAR") + len(MASK)
+
+    lengths = tf.reduce_sum(parts.with_values(pieces.row_lengths()), axis=1)
+    by_row = tf.RaggedTensor.from_row_lengths(pieces.values, lengths, False)
+    limit = tf.constant(max_seq_length - 2, tf.int64)
+    rows = join(tokenizer, [cut(by_row, tf.minimum(lengths, limit))])
+
+    def of_masks(numbers):
+        return tf.RaggedTensor.from_row_lengths(tf.boolean_mask(numbers, is_later), count, False)
+
+    positions = of_masks(_before_in_row(parts, pieces.row_lengths()) + 1)
+    starts = of_masks(_before_in_row(parts, characters) - len(MASK))
+    kept = _count_up_to(limit, positions)
+    return rows, Masks(cut(positions, kept), cut(starts, kept)), lengths > limit
+
+
+def _count_up_to(limit: tf.Tensor, ascending: tf.RaggedTensor) -> tf.Tensor:
+    """Returns how many numbers of each row are at most `limit`, int64 [B]."""
+    fits = ascending.with_values(tf.cast(ascending.values <= limit, tf.int64))
+    return tf.reduce_sum(fits, axis=1)
+
+
+def _before_in_row(ragged: tf.RaggedTensor, numbers: tf.Tensor) -> tf.Tensor:
+    """Returns, for each value of a ragged tensor, the sum of the numbers of those before it in its row."""
+    before = tf.cumsum(numbers, exclusive=True)
+    firsts = tf.gather(tf.concat([before, [0]], axis=0), ragged.row_starts())
+    return before - tf.gather(firsts, ragged.value_rowids())
+
+
+def at_positions(values: tf.Tensor, positions: tf.RaggedTensor, numbers: tf.Tensor) -> tf.Tensor:
+    """Picks positions out of a batch of rows.
+
+    Args:
+        values: what a model says of some rows, [N, T, ...].
+        positions: the positions that are wanted of all rows, ragged int64 [R, (M)].
+        numbers: which rows these are, int [N].
+
+    Returns:
+        The values there, row after row, [sum of M, ...].
+    """
+    wanted = tf.gather(positions, numbers)
+    return tf.gather_nd(values, tf.stack([wanted.value_rowids(), wanted.values], axis=1))
+
+
+def spell(tokenizer: RemBertTokenizer, ids: tf.Tensor) -> tf.Tensor:
+    """Returns the spelling of pieces as the vocabulary has it: a space is U+2581.
+
+    Args:
+        tokenizer: the tokenizer.
+        ids: int32 of any shape.
+    """
+    flat = sentencepiece_ops.sentencepiece_id_to_string_op(
+        tokenizer.shared_model.resource_handle, tf.reshape(ids, [-1])
+    )
+    return tf.reshape(flat, tf.shape(ids))

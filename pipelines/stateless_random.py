@@ -24,6 +24,10 @@ class Stream(enum.IntEnum):
     MASK_PIECE = 6
     DROPOUT = 7
     VOCABULARY_SENTENCE = 8
+    BATCH_ORDER = 9
+    DEV_FRACTION = 10
+    MASK_SPAN = 11
+    MASK_WORD = 12
 
 
 def hash_uint32(*words) -> tf.Tensor:

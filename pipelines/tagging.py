@@ -1,9 +1,8 @@
-r"""Tagging: files with one word a line to features, and predictions back to one tag a word.
+"""Tagging: tagged sentences to features, and predictions back to one tag a word.
 
-The layout is XTREME's: `word<TAB>tag`, or the word alone in a test file, with a blank line
-between sentences. Words are tokenised one by one, each with SentencePiece's own space in front,
-as XTREME does: the file's words decide, also in languages that are written without spaces. A
-word's first piece carries its tag; its other pieces have weight 0.
+Words are tokenised one by one, each with SentencePiece's own space in front, as XTREME does: the
+file's words decide, also in languages that are written without spaces. A word's first piece carries
+its tag; its other pieces have weight 0.
 """
 
 import dataclasses
@@ -16,7 +15,8 @@ import numpy as np
 from absl import logging
 
 from rembert_tf.pipelines import features as features_lib
-from rembert_tf.pipelines import tsv
+from rembert_tf.pipelines import tsv, word_files
+from rembert_tf.pipelines.conllu import NO_TAG
 
 if TYPE_CHECKING:
     from rembert_tf.pipelines.tokenization import RemBertTokenizer
@@ -48,59 +48,80 @@ class TaggingFeatures(features_lib.Features):
 
 
 def read_sentences(
-    path: str | os.PathLike, labels: Sequence[str] | None = None
+    path: str | os.PathLike, labels: Sequence[str] | None = None, *, language: str = ""
 ) -> list[TaggedSentence]:
-    r"""Reads a tagging file.
+    r"""Reads a file of words in any of the formats that `word_files.py` lists.
 
-    Any number of lines that are empty or hold nothing but spaces is one sentence boundary. A line
-    that begins with a tab is an empty word, which keeps its place; so does a word that is a
+    A line that begins with a tab is an empty word, which keeps its place; so does a word that is a
     no-break space or another invisible character.
 
     Args:
         path: the file.
-        labels: the label set; `None` accepts every tag.
+        labels: the label set; `None` accepts every tag. The tag `_` stands for none.
+        language: code of the language, which CoNLL-U's multiword tokens depend on.
 
     Returns:
         The sentences, in the order of the file.
 
     Raises:
-        ValueError: a tag outside the label set, more than two columns, lines with and lines
+        ValueError: a tag outside the label set, another number of columns, lines with and lines
             without a tag in one file, no word at all. The message begins with `path:line`.
     """
-    numbered_lines = enumerate(tsv.read_lines(path), start=1)
-    sentences = []
-    for is_blank, group in itertools.groupby(numbered_lines, lambda line: not line[1].strip(" ")):
-        if not is_blank:
-            numbers, lines = zip(*group, strict=True)
-            words, _, tags = zip(*(line.partition("\t") for line in lines), strict=True)
-            tags = tuple(tag.strip(" ") for tag in tags)
-            sentences.append(TaggedSentence(words, tags, numbers[0]))
-    if not sentences:
+    parsed, form = word_files.parse(path, tsv.read_lines(path), language)
+    if not parsed:
         raise ValueError(f"{path}:1: the file holds no word.")
-    _check_tags(path, sentences, labels)
-    if not sentences[0].tags[0]:
-        sentences = [dataclasses.replace(sentence, tags=None) for sentence in sentences]
+    _check_tags(path, parsed, labels)
+    tagged = any(line.tag not in ("", NO_TAG) for sentence in parsed for line in sentence)
+    sentences = [
+        TaggedSentence(
+            tuple(line.word for line in sentence),
+            tuple(line.tag for line in sentence) if tagged else None,
+            sentence[0].number,
+        )
+        for sentence in parsed
+    ]
+    logging.info(
+        "%s: %d sentences, %d words, %s tags, %s", path, len(sentences),
+        sum(map(len, parsed)), "with" if tagged else "no", form,
+    )  # fmt: skip
     return sentences
 
 
 def _check_tags(
-    path: str | os.PathLike, sentences: Sequence[TaggedSentence], labels: Sequence[str] | None
+    path: str | os.PathLike,
+    sentences: Sequence[Sequence[word_files.WordLine]],
+    labels: Sequence[str] | None,
 ) -> None:
-    """Raises for the first line that `read_sentences` must refuse; a missing tag is empty here."""
-    with_tags = bool(sentences[0].tags[0])
-    known = None if labels is None else {*labels, ""}
-    for sentence in sentences:
-        for number, tag in enumerate(sentence.tags, start=sentence.line):
-            if "\t" in tag:
-                problem = f"a line must be `word<TAB>tag` or a word. Received: tag {tag!r}"
-            elif bool(tag) != with_tags:
-                first = f"line {sentences[0].line} has {'a' if with_tags else 'no'} tag"
-                problem = f"all words must have a tag, or none. Received: tag {tag!r}, and {first}"
-            elif known is not None and tag not in known:
-                problem = features_lib.unknown_label(tag, labels)
-            else:
-                continue
-            raise ValueError(f"{path}:{number}: {problem}")
+    """Raises for the first line that `read_sentences` must refuse."""
+    first = sentences[0][0]
+    known = None if labels is None else {*labels, NO_TAG, ""}
+    for line in itertools.chain.from_iterable(sentences):
+        if bool(line.tag) != bool(first.tag):
+            has = f"line {first.number} has {'a' if first.tag else 'no'} tag"
+            problem = f"all words must have a tag, or none. Received: tag {line.tag!r}, and {has}"
+        elif known is not None and line.tag not in known:
+            problem = features_lib.unknown_label(line.tag, labels)
+        else:
+            continue
+        raise ValueError(f"{path}:{line.number}: {problem}")
+
+
+def read_text(lines: Sequence[str]) -> list[TaggedSentence]:
+    """Makes one sentence of each line of plain text, its words separated by white space."""
+    return [
+        TaggedSentence(tuple(line.split()), None, number)
+        for number, line in enumerate(lines, start=1)
+    ]
+
+
+def inputs_of(sentence: TaggedSentence) -> tuple[str, ...]:
+    """Returns what a model sees of a sentence: its words, as one group."""
+    return (" ".join(sentence.words),)
+
+
+def labels_of(sentences: Sequence[TaggedSentence]) -> set[str]:
+    """Returns all tags that occur."""
+    return {tag for sentence in sentences for tag in sentence.tags or ()} - {NO_TAG}
 
 
 def make_features(
@@ -162,9 +183,10 @@ def make_features(
     label_of_position = np.zeros(len(input_ids), np.int32)
     sample_weights = np.zeros(len(input_ids), np.float32)
     if with_tags:
-        tags = [tag for sentence in sentences for tag in sentence.tags]
-        label_of_position[word_positions] = features_lib.label_ids(tags, labels)
-        sample_weights[word_positions] = 1.0
+        tags = np.array([tag for sentence in sentences for tag in sentence.tags], object)
+        tagged = tags != NO_TAG
+        label_of_position[word_positions[tagged]] = features_lib.label_ids(tags[tagged], labels)
+        sample_weights[word_positions[tagged]] = 1.0
     logging.info(
         "%d sentences, %d words, %d positions in %d rows; %d words without a piece, %d words cut",
         len(sentences), len(words), len(input_ids), len(first_words),
@@ -179,6 +201,7 @@ def make_features(
         pad_id=tokenizer.pad_id,
         label_names=tuple(labels),
         labels_belong_to="positions",
+        outputs_belong_to="positions",
         word_positions=word_positions,
         words_of_sentence=words_of_sentence,
     )
@@ -223,6 +246,11 @@ def predicted_tags(features: TaggingFeatures, predictions: np.ndarray) -> list[l
     tags = np.array(features.label_names, object)[ids[features.word_positions]].tolist()
     splits = features_lib.row_splits(features.words_of_sentence).tolist()
     return [tags[start:end] for start, end in itertools.pairwise(splits)]
+
+
+def format_line(tags: Sequence[str]) -> str:
+    """Writes the tags of one sentence as one line, for plain text."""
+    return " ".join(tags)
 
 
 def write_predictions(path: str | os.PathLike, sentences: Sequence[Sequence[str]]) -> None:

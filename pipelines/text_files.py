@@ -1,11 +1,12 @@
-"""Text on disk: one file or one folder a language, read line by line.
+"""Text on disk: one file or one folder a language, read line by line or in chunks.
 
-An input folder holds, for each language, either one file (`sw.txt`, or compressed: `.txt.gz`, `.txt.bz2`, `.txt.xz`) or
-one sub-folder with any number of such files. Names that start with a dot and files with other endings (a
-`MANIFEST.json`, a `LICENSE`) are no text and are passed over. The name without its ending is the language.
+An input folder holds, for each language, either one file (`sw.txt`, or compressed: `.txt.gz`, `.txt.bz2`, `.txt.xz`,
+`.txt.zst`) or one sub-folder with any number of such files. Names that start with a dot and files with other endings (a
+`MANIFEST.json`, a `LICENSE`) are no text and are passed over. The name without its ending is the language, with a
+region or script if need be: `bg-Latn`, `zh_TW`.
 
-A file is UTF-8 with one sentence or paragraph a line and a blank line between documents. Only line feeds end lines, so
-that rare separators inside a sentence stay inside it.
+A file is UTF-8 with one sentence, paragraph or document a line and a blank line between documents. Only line feeds end
+lines, so that rare separators inside a sentence stay inside it.
 """
 
 import bz2
@@ -17,9 +18,18 @@ import re
 import zlib
 from collections.abc import Iterator, Sequence
 
+import zstandard
 from absl import logging
 
-_OPENERS = {".txt": open, ".txt.gz": gzip.open, ".txt.bz2": bz2.open, ".txt.xz": lzma.open}
+_OPENERS = {
+    ".txt": open,
+    ".txt.gz": gzip.open,
+    ".txt.bz2": bz2.open,
+    ".txt.xz": lzma.open,
+    ".txt.zst": open,  # read_blocks takes it apart
+}
+_DAMAGE = (EOFError, OSError, lzma.LZMAError, zlib.error, zstandard.ZstdError)
+_BLOCK = 256 * 1024
 _LANGUAGE = re.compile(r"[A-Za-z0-9]+([-_][A-Za-z0-9]+)*")
 
 
@@ -37,7 +47,8 @@ def find_inputs(
 
     Raises:
         FileNotFoundError: `folder` is absent.
-        ValueError: It holds no text, two inputs of one language, or lacks a language that was asked for.
+        ValueError: It holds no text, two inputs of one language (`en.txt` and `en.txt.gz`, `zh-tw` and `zh_TW`), or
+            lacks a language that was asked for.
     """
     folder = pathlib.Path(folder)
     if not folder.is_dir():
@@ -45,6 +56,7 @@ def find_inputs(
             f"`input_dir` must be an existing folder. Received: input_dir={str(folder)!r}"
         )
     found: dict[str, tuple[pathlib.Path, ...]] = {}
+    seen: dict[str, pathlib.Path] = {}
     for entry in sorted(folder.iterdir()):
         files = _files_of(entry)
         if files is None:
@@ -56,10 +68,12 @@ def find_inputs(
             raise ValueError(
                 f"{entry}: the name before the ending must be a language such as sw or zh-Hant."
             )
-        if language in found:
+        same = language.lower().replace("_", "-")
+        if same in seen:
             raise ValueError(
-                f"{entry}: a second input for language {language!r}, after {found[language][0]}."
+                f"{entry}: a second input for language {language!r}, after {seen[same]}."
             )
+        seen[same] = entry
         found[language] = files
     if not found:
         raise ValueError(
@@ -78,7 +92,7 @@ def find_inputs(
 
 
 def read_lines(path: str | os.PathLike) -> Iterator[str]:
-    """Reads the lines of a file without their surrounding white space; memory is that of one line.
+    """Reads the lines of a file without their surrounding white space; memory is that of the longest line.
 
     Args:
         path: A file with one of the known endings.
@@ -89,28 +103,82 @@ def read_lines(path: str | os.PathLike) -> Iterator[str]:
     Raises:
         ValueError: The file is not UTF-8, or its compressed data is damaged or cut short.
     """
+    number, parts = 0, []  # parts of a line that has not ended
+    for block in read_blocks(path):
+        if b"\n" not in block:
+            parts.append(block)
+            continue
+        *lines, rest = b"".join([*parts, block]).split(b"\n")
+        parts = [rest]
+        for raw in lines:
+            number += 1
+            yield decode(raw, path, number).strip()
+    if rest := b"".join(parts):
+        yield decode(rest, path, number + 1).strip()
+
+
+def read_blocks(path: str | os.PathLike) -> Iterator[bytes]:
+    """Reads a file, plain or compressed, in blocks of some hundred thousand bytes.
+
+    Raises:
+        ValueError: Its compressed data is damaged or cut short.
+    """
     path = pathlib.Path(path)
-    number = 0
-    with _OPENERS[_ending(path)](path, "rb") as file:
+    ending = _ending(path)
+    lines = 0
+    with _OPENERS[ending](path, "rb") as file:
+        blocks = iter(lambda: file.read(_BLOCK), b"")
+        if ending == ".txt.zst":
+            blocks = _decompress_zst(blocks)
         while True:
             try:
-                raw = file.readline()
-            except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+                block = next(blocks, None)
+            except _DAMAGE as error:
                 if isinstance(error, OSError) and error.errno is not None:
                     raise  # the disk, not the content
                 raise ValueError(
-                    f"{path}: damaged compressed file after line {number}: {error}"
+                    f"{path}: damaged compressed file after line {lines}: {error}"
                 ) from error
-            if not raw:
+            if block is None:
                 return
-            number += 1
-            try:
-                line = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise ValueError(
-                    f"{path}:{number}: not UTF-8: byte {error.start + 1} of the line is 0x{raw[error.start]:02x}."
-                ) from error
-            yield (line.removeprefix("\ufeff") if number == 1 else line).strip()
+            lines += block.count(b"\n")
+            yield block
+
+
+def decode(raw: bytes, path: str | os.PathLike, first_line: int) -> str:
+    """Decodes whole lines of a file, without the byte order mark with which it may begin.
+
+    Args:
+        raw: UTF-8.
+        path: The file, for the error.
+        first_line: Number of the first line in it.
+
+    Raises:
+        ValueError: The text is not UTF-8; half of a surrogate pair is not either.
+    """
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = first_line + raw.count(b"\n", 0, error.start)
+        place = error.start - raw.rfind(b"\n", 0, error.start)
+        raise ValueError(
+            f"{path}:{line}: not UTF-8: byte {place} of the line is 0x{raw[error.start]:02x}."
+        ) from error
+    return text.removeprefix("\ufeff") if first_line == 1 else text
+
+
+def _decompress_zst(blocks: Iterator[bytes]) -> Iterator[bytes]:
+    """Decompresses frame after frame; `zstandard.open` would take a file that is cut short for a whole one."""
+    frame = zstandard.ZstdDecompressor().decompressobj()
+    started = False
+    for block in blocks:
+        while block:
+            if frame.eof:
+                frame = zstandard.ZstdDecompressor().decompressobj()
+            yield frame.decompress(block)
+            started, block = True, frame.unused_data
+    if started and not frame.eof:
+        raise EOFError("Compressed file ended before the end of its last frame")
 
 
 def _files_of(entry: pathlib.Path) -> tuple[pathlib.Path, ...] | None:

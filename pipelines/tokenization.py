@@ -73,6 +73,7 @@ class RemBertTokenizer(tf.Module):
         special_ids: All ids that are no text: the five, and whatever else the file declares as control, unknown or
             unused piece. int32 [S], ascending.
         ordinary_ids: All other ids. int32 [V - S], ascending.
+        shared_model: What splits text: the vocabulary file with control pieces where it had symbols.
 
     Example:
         >>> tokenizer = RemBertTokenizer.from_file(vocabulary_file)
@@ -114,7 +115,7 @@ class RemBertTokenizer(tf.Module):
         )
         self.special_ids = np.flatnonzero(no_text).astype(np.int32)
         self.ordinary_ids = np.flatnonzero(~no_text).astype(np.int32)
-        self._model = _SharedModel(proto.SerializeToString())
+        self.shared_model = SharedModel(proto.SerializeToString())
 
     @classmethod
     def from_file(cls, path: str | os.PathLike) -> "RemBertTokenizer":
@@ -144,7 +145,7 @@ class RemBertTokenizer(tf.Module):
             Ragged int32 [B, (pieces)], without special pieces around.
         """
         values, splits = sentencepiece_ops.sentencepiece_tokenize_op(
-            self._model.resource_handle,
+            self.shared_model.resource_handle,
             strings,
             nbest_size=0,
             alpha=1.0,
@@ -163,10 +164,20 @@ class RemBertTokenizer(tf.Module):
 
         Returns:
             For each string its ids, int32 [pieces].
+
+        Raises:
+            ValueError: A string holds half of a surrogate pair, which is no Unicode text.
         """
         if not len(texts):
             return []
-        pieces = self.tokenize(tf.constant([text.encode() for text in texts], tf.string))
+        try:
+            raw = [text.encode() for text in texts]
+        except UnicodeEncodeError as error:
+            raise ValueError(
+                "`texts` must be Unicode, without halves of surrogate pairs. Received: "
+                f"U+{ord(error.object[error.start]):04X} as character {error.start + 1} of {error.object[:40]!r}"
+            ) from error
+        pieces = self.tokenize(tf.constant(raw, tf.string))
         values, splits = pieces.values.numpy(), pieces.row_splits.numpy().tolist()
         return [values[start:end] for start, end in zip(splits[:-1], splits[1:], strict=True)]
 
@@ -182,7 +193,7 @@ class RemBertTokenizer(tf.Module):
         atomic_files.write_bytes(folder / MODEL_FILE, self.model_bytes)
 
 
-class _SharedModel(tf.saved_model.experimental.TrackableResource):
+class SharedModel(tf.saved_model.experimental.TrackableResource):
     """A SentencePiece model in TensorFlow's memory, tracked by SavedModels.
 
     `tensorflow_text.SentencepieceTokenizer` is not used, since its model belongs to a cached kernel and is gone after
@@ -192,12 +203,12 @@ class _SharedModel(tf.saved_model.experimental.TrackableResource):
 
     def __init__(self, model: bytes):
         super().__init__()
-        self._model = model
+        self.model_bytes = model
         _ = self.resource_handle  # creates the resource
 
     def _create_resource(self):
-        name = f"sentencepiece_{hashlib.sha256(self._model).hexdigest()}"
-        return sentencepiece_ops.sentencepiece_op(model=self._model, shared_name=name)
+        name = f"sentencepiece_{hashlib.sha256(self.model_bytes).hexdigest()}"
+        return sentencepiece_ops.sentencepiece_op(model=self.model_bytes, shared_name=name)
 
 
 def _parse(model: bytes) -> sentencepiece_model_pb2.ModelProto:

@@ -2,29 +2,38 @@
 
 Text is normalised by SentencePiece's `nmt_nfkc` rule: compatibility forms and spaces are unified, and case is kept, as
 in the published vocabulary, which is cased. The rule is stored in the model file, so training and serving share it.
+U+2581, by which SentencePiece writes a space, is a space in text too.
 """
 
-import io
 import os
 import pathlib
 import re
 import time
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-import numpy as np
 import sentencepiece
+import tqdm
 from absl import logging
 
-from rembert_tf.pipelines import atomic_files, sampling, text_files
+from rembert_tf.pipelines import text_files, vocabulary_report
 from rembert_tf.pipelines.config import VocabularyConfig
-from rembert_tf.pipelines.stateless_random import Stream, hash_uint32_numpy, word_of
+from rembert_tf.pipelines.hugging_face_tokenizer import write_hugging_face_tokenizer
 from rembert_tf.pipelines.tokenization import MODEL_FILE, SPECIAL_PIECES, RemBertTokenizer
+from rembert_tf.pipelines.unigram_training import train_unigram
 from rembert_tf.pipelines.vocabulary_merge import merge_vocabularies
+from rembert_tf.pipelines.vocabulary_sample import (
+    LONGEST_SENTENCE,
+    LanguageSample,
+    characters_of,
+    read_sentences,
+    sample_sizes,
+    spelling_of,
+    trainable,
+)
 
 # The order in which threads add up their counts is visible in the last digits: a fixed number, not that of the cores.
 _THREADS = 16
-_CHUNK = 65_536
+_BYTES = tuple(f"<0x{byte:02X}>" for byte in range(256))
 _TOO_LARGE = re.compile(r"Vocabulary size too high .* <= (\d+)")
 _TOO_SMALL = re.compile(r"Vocabulary size is smaller than required_chars\. \d+ vs (\d+)")
 
@@ -32,7 +41,8 @@ _TOO_SMALL = re.compile(r"Vocabulary size is smaller than required_chars\. \d+ v
 def train_vocabulary(config: VocabularyConfig) -> pathlib.Path:
     """Learns a vocabulary and writes `sentencepiece.model`.
 
-    With `config.extend`, it is that vocabulary with new pieces at the end: see `vocabulary_merge.py`.
+    With `config.extend`, it is that vocabulary with new pieces at the end: see `vocabulary_merge.py`. Beside it go the
+    files that transformers reads (`hugging_face_tokenizer.py`) and a report (`vocabulary_report.py`).
 
     Args:
         config: The settings.
@@ -52,90 +62,83 @@ def train_vocabulary(config: VocabularyConfig) -> pathlib.Path:
             f"`vocab_size` must be above the {old.vocab_size} pieces of the vocabulary to extend. "
             f"Received: vocab_size={config.vocab_size}"
         )
-    sentences, longest = {}, 0
-    for language, files in inputs.items():
-        sentences[language], length = _count(files)
-        longest = max(longest, length)
-        if not sentences[language]:
-            raise ValueError(f"{files[0]}: language {language!r} has no usable line.")
-    sampled = sample_sizes(sentences, config.language_alpha, config.max_sentences)
-    for language, size in sampled.items():
-        logging.info("%s: %d of the sample for %d sentences", language, size, sentences[language])
+    start = time.monotonic()
+    samples = _plan(inputs, config)
 
     def train(size):
-        logging.info("Learning %d pieces from about %d sentences", size, sum(sampled.values()))
-        return _train(_sample(inputs, sentences, sampled, config.seed), longest, size, config)
+        logging.info(
+            "Learning %d pieces from about %d sentences", size, sum(s.wanted for s in samples)
+        )
+        return _train(samples, size, config)
 
-    start = time.monotonic()
     if old:
-        model = _extend(old.model_bytes, train, _characters(inputs), config)
+        model = _extend(old.model_bytes, train, inputs, config)
     else:
         model = train(config.vocab_size)
-    path = pathlib.Path(config.output) / MODEL_FILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    atomic_files.write_bytes(path, model)
-    logging.info("%s: written after %.0f s", path, time.monotonic() - start)
-    return path
+    folder = pathlib.Path(config.output)
+    tokenizer = RemBertTokenizer(model)
+    tokenizer.save(folder)
+    write_hugging_face_tokenizer(folder, tokenizer)
+    logging.info("%s: written after %.0f s", folder / MODEL_FILE, time.monotonic() - start)
+    if config.report_sentences:
+        report = vocabulary_report.measure_samples(tokenizer, samples, config.report_sentences)
+        vocabulary_report.write_report(report, folder)
+    return folder / MODEL_FILE
 
 
-def sample_sizes(sentences: Mapping[str, int], alpha: float, max_sentences: int) -> dict[str, int]:
-    """Divides the sample among the languages.
+def pieces_in_front(reserved: int) -> tuple[str, ...]:
+    """Lists the pieces that are no text, in the order of their ids from 0 on.
 
-    The sample is as large as the text, at most `max_sentences`. Where a language's share is larger than its text, its
-    sentences are taken several times.
+    With reserved pieces the order is that of the published vocabulary, whose first piece is [PAD], whose third is
+    [UNK], and whose [CLS], [SEP] and [MASK] follow what is between: with 310 of them, their ids are its ids.
 
     Args:
-        sentences: Sentences by language.
-        alpha: Exponent of the shares.
-        max_sentences: Upper limit of the sample.
+        reserved: Number of reserved pieces.
 
-    Returns:
-        Sentences to take by language, at least one.
+    Example:
+        >>> pieces_in_front(2)
+        ('[PAD]', '<reserved_0>', '[UNK]', '<reserved_1>', '[CLS]', '[SEP]', '[MASK]')
+        >>> pieces_in_front(310).index("[CLS]")
+        312
     """
-    total = min(max_sentences, sum(sentences.values()))
-    planned = sampling.shares(sentences, alpha)
-    return {language: max(1, round(total * share)) for language, share in planned.items()}
+    if not reserved:
+        return SPECIAL_PIECES
+    pad, unknown, *controls = SPECIAL_PIECES
+    first, *others = (f"<reserved_{number}>" for number in range(reserved))
+    return (pad, first, unknown, *others, *controls)
 
 
-def _count(files: Sequence[os.PathLike]) -> tuple[int, int]:
-    """Counts the sentences of a language, and the bytes of the longest."""
-    count = longest = 0
-    for line in _lines(files):
-        count += 1
-        longest = max(longest, len(line.encode()))
-    return count, longest
+def _plan(
+    inputs: Mapping[str, Sequence[os.PathLike]], config: VocabularyConfig
+) -> list[LanguageSample]:
+    """Counts the sentences of each language and decides how many are taken."""
+    sentences = {}
+    for language, files in tqdm.tqdm(inputs.items(), "counting", disable=None, leave=False):
+        sentences[language] = sum(1 for _ in read_sentences(files, config.unicode_clean_up))
+        if not sentences[language]:
+            raise ValueError(f"{files[0]}: language {language!r} has no usable line.")
+    sizes = sample_sizes(sentences, config.language_alpha, config.max_sentences)
+    for language, size in sizes.items():
+        logging.info("%s: %d of the sample for %d sentences", language, size, sentences[language])
+    return [
+        LanguageSample(
+            language=language,
+            files=files,
+            sentences=sentences[language],
+            wanted=sizes[language],
+            seed=config.seed,
+            clean_up=config.unicode_clean_up,
+        )
+        for language, files in inputs.items()
+    ]
 
 
-def _characters(inputs: Mapping[str, Sequence[os.PathLike]]) -> int:
-    """Counts the different characters of the text."""
-    characters = set()
-    for files in inputs.values():
-        for line in _lines(files):
-            characters.update(unicodedata.normalize("NFKC", line))
-    return len(characters)
-
-
-def _lines(files: Sequence[os.PathLike]) -> Iterator[str]:
-    return (line for file in files for line in text_files.read_lines(file) if line)
-
-
-def _sample(inputs, sentences, sampled, seed: int) -> Iterator[str]:
-    """Yields each sentence as often as its language's share asks for on average; the seed decides on the fractions."""
-    for language, files in inputs.items():
-        times, rest = divmod(sampled[language], sentences[language])
-        border = round(rest / sentences[language] * 2**32)
-        for index, line in enumerate(_lines(files)):
-            if index % _CHUNK == 0:
-                indices = np.arange(index, index + _CHUNK)
-                extra = (
-                    hash_uint32_numpy(seed, Stream.VOCABULARY_SENTENCE, word_of(language), indices)
-                    < border
-                )
-            for _ in range(times + int(extra[index % _CHUNK])):
-                yield line
-
-
-def _extend(old: bytes, train, characters: int, config: VocabularyConfig) -> bytes:
+def _extend(
+    old: bytes,
+    train: Callable[[int], bytes],
+    inputs: Mapping[str, Sequence[os.PathLike]],
+    config: VocabularyConfig,
+) -> bytes:
     """Appends pieces of the text to an old vocabulary until it has `config.vocab_size`.
 
     How many of its pieces the old one has already shows only when they are learnt, so there may be another round, for
@@ -143,7 +146,8 @@ def _extend(old: bytes, train, characters: int, config: VocabularyConfig) -> byt
     """
     old_size = _size(old)
     wanted = config.vocab_size - old_size
-    size = len(SPECIAL_PIECES) + characters + wanted  # SentencePiece takes every character
+    characters = set().union(*map(characters_of, inputs.values()))  # SentencePiece takes each
+    size = len(SPECIAL_PIECES) + len(characters) + wanted
     while True:
         new = train(size)
         merged = merge_vocabularies(old, new, wanted)
@@ -163,35 +167,38 @@ def _size(model: bytes) -> int:
     return sentencepiece.SentencePieceProcessor(model_proto=model).vocab_size()
 
 
-def _train(sample: Iterator[str], longest: int, size: int, config: VocabularyConfig) -> bytes:
-    pad, unknown, *controls = SPECIAL_PIECES
-    model = io.BytesIO()
+def _train(samples: Sequence[LanguageSample], size: int, config: VocabularyConfig) -> bytes:
+    front = pieces_in_front(config.reserved_pieces)
+    pad, unknown = SPECIAL_PIECES[:2]
+    reserved = spelling_of((*front, *(_BYTES if config.byte_fallback else ())))
+    sample = tqdm.tqdm(
+        (trainable(sentence, reserved) for sample in samples for sentence in sample.taken()),
+        "sampling",
+        total=sum(sample.wanted for sample in samples),
+        unit=" sentences",
+        disable=None,
+        leave=False,
+    )
     try:
-        sentencepiece.SentencePieceTrainer.train(
-            sentence_iterator=sample,
-            model_writer=model,
-            model_type="unigram",
+        return train_unigram(
+            sample,
             vocab_size=size,
             hard_vocab_limit=not config.extend,  # if not hard: fewer, where the text gives no more
             character_coverage=config.character_coverage,
             byte_fallback=config.byte_fallback,
             normalization_rule_name="nmt_nfkc",
-            pad_id=0,
+            pad_id=front.index(pad),
             pad_piece=pad,
-            unk_id=1,
+            unk_id=front.index(unknown),
             unk_piece=unknown,
             bos_id=-1,
             eos_id=-1,
-            control_symbols=controls,
-            max_sentence_length=max(
-                10, longest + 1
-            ),  # longer ones would be left out without a word
+            control_symbols=[piece for piece in front if piece not in (pad, unknown)],
+            max_sentence_length=8 * LONGEST_SENTENCE,  # bytes, spaces in special pieces included
             num_threads=_THREADS,
-            minloglevel=2,
         )
     except RuntimeError as error:
         raise _explained(error, size) from error
-    return model.getvalue()
 
 
 def _explained(error: RuntimeError, vocab_size: int) -> ValueError:
@@ -201,7 +208,7 @@ def _explained(error: RuntimeError, vocab_size: int) -> ValueError:
         )
     if found := _TOO_SMALL.search(str(error)):
         return ValueError(
-            f"`vocab_size` must be at least {found[1]}: the special pieces and the characters of the text; or lower "
-            f"`character_coverage`. Received: vocab_size={vocab_size}"
+            f"`vocab_size` must be at least {found[1]}: the special pieces and the characters of the text; or "
+            f"lower `character_coverage`. Received: vocab_size={vocab_size}"
         )
     return ValueError(f"SentencePiece: {error}")

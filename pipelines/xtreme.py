@@ -1,18 +1,12 @@
-"""The tasks of XTREME as data: their kind, languages, labels and where their files lie.
-
-The files are those that XTREME's own download script leaves behind (Hu et al. 2020), one file a
-split and language: `<data_dir>/<task>/<split>-<language>.tsv`. Predictions use the same layout
-in another folder, which is what XTREME's `evaluate.py` reads.
-"""
+"""The tasks of XTREME as data (Hu et al. 2020): their kind, languages, labels and files."""
 
 import dataclasses
-import pathlib
 import re
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from absl import logging
-
 SPLITS = ("train", "dev", "test")
+TRANSLATE_TRAIN = "translate_train"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -23,23 +17,76 @@ class Task:
         name: folder name of the task, for data and for predictions.
         kind: which reader and which model the task needs.
         languages: the languages that XTREME averages over. Files of other languages are read too.
-        labels: label names in the order of their ids.
+        files: the paths below the data folder that a split may have: the first one that exists is
+            taken. `{language}` is the language's code, `{language3}` that of three letters, and `*`
+            anything: all files that match are read, in the order of their names. `path#en` is in
+            English alone; a path with neither holds all languages.
+        labels: label names in the order of their ids; none for a task without classes.
+        score: what selects the best step on the dev file.
+        model_of: the task whose model predicts this one, if it is trained on the same data.
     """
 
     name: str
-    kind: Literal["tagging", "classification"]
+    kind: Literal["tagging", "classification", "question_answering", "retrieval"]
     languages: tuple[str, ...]
-    labels: tuple[str, ...]
+    files: Mapping[str, tuple[str, ...]]
+    labels: tuple[str, ...] = ()
+    score: Literal["accuracy", "token_accuracy", "span_f1", "answer_f1", ""] = ""
+    model_of: str = ""
 
 
 # The seventeen universal part-of-speech tags, in the alphabetical order of their documentation.
 UPOS_TAGS = tuple(
     "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
 )
+_SQUAD = {
+    "train": ("squad/train-v1.1.json#en",),
+    TRANSLATE_TRAIN: (
+        "squad/translate-train/squad.translate.train.en-{language}.json",
+        "SQuAD/translate-train/squad.translate.train.en-{language}.json",
+    ),
+}
 
 TASKS = {
     task.name: task
     for task in (
+        Task(
+            name="xnli",
+            kind="classification",
+            languages=tuple("ar bg de el en es fr hi ru sw th tr ur vi zh".split()),
+            labels=("contradiction", "entailment", "neutral"),
+            score="accuracy",
+            files={
+                "train": (
+                    "xnli/train-{language}.tsv",
+                    "XNLI-MT-1.0/multinli/multinli.train.{language}.tsv",
+                ),
+                "dev": ("xnli/dev-{language}.tsv", "XNLI-1.0/xnli.dev.tsv"),
+                "test": ("xnli/test-{language}.tsv", "XNLI-1.0/xnli.test.tsv"),
+                TRANSLATE_TRAIN: (
+                    "xnli/translate-train/en-{language}-translated.tsv",
+                    "XNLI/translate-train/en-{language}-translated.tsv",
+                    "XNLI-MT-1.0/multinli/multinli.train.{language}.tsv",
+                ),
+            },
+        ),
+        Task(
+            name="pawsx",
+            kind="classification",
+            languages=tuple("de en es fr ja ko zh".split()),
+            labels=("0", "1"),
+            score="accuracy",
+            files={
+                "train": ("pawsx/train-{language}.tsv", "x-final/{language}/train.tsv"),
+                "dev": ("pawsx/dev-{language}.tsv", "x-final/{language}/dev_2k.tsv"),
+                "test": ("pawsx/test-{language}.tsv", "x-final/{language}/test_2k.tsv"),
+                TRANSLATE_TRAIN: (
+                    "pawsx/translate-train/en-{language}-translated.tsv",
+                    "PAWSX/translate-train/en-{language}-translated.tsv",
+                    "x-final/{language}/translated_train.tsv",
+                ),
+            },
+        ),
         Task(
             name="udpos",
             kind="tagging",
@@ -48,15 +95,114 @@ TASKS = {
                 "tl tr ur vi yo zh".split()
             ),
             labels=UPOS_TAGS,
+            score="token_accuracy",
+            files={
+                split: (
+                    f"udpos/{split}-{{language}}.tsv",
+                    f"UD_*/{{language}}_*-ud-{split}.conllu",
+                    f"ud-treebanks-*/UD_*/{{language}}_*-ud-{split}.conllu",
+                )
+                for split in SPLITS
+            },
         ),
         Task(
-            name="xnli",
-            kind="classification",
-            languages=tuple("ar bg de el en es fr hi ru sw th tr ur vi zh".split()),
-            labels=("contradiction", "entailment", "neutral"),
+            name="panx",
+            kind="tagging",
+            languages=tuple(
+                "af ar bg bn de el en es et eu fa fi fr he hi hu id it ja jv ka kk ko ml mr ms my "
+                "nl pt ru sw ta te th tl tr ur vi yo zh".split()
+            ),
+            labels=("B-LOC", "B-ORG", "B-PER", "I-LOC", "I-ORG", "I-PER", "O"),
+            score="span_f1",
+            files={
+                split: (
+                    f"panx/{split}-{{language}}.tsv",
+                    f"panx_dataset/{{language}}-{split}",
+                    f"panx_dataset/{{language}}/{split}",
+                )
+                for split in SPLITS
+            },
+        ),
+        Task(
+            name="xquad",
+            kind="question_answering",
+            languages=tuple("ar de el en es hi ru th tr vi zh".split()),
+            score="answer_f1",
+            files={
+                **_SQUAD,
+                "dev": ("squad/dev-v1.1.json#en",),
+                "test": ("xquad/xquad.{language}.json",),
+            },
+        ),
+        Task(
+            name="mlqa",
+            kind="question_answering",
+            languages=tuple("ar de en es hi vi zh".split()),
+            score="answer_f1",
+            files={
+                **_SQUAD,
+                "dev": (
+                    "mlqa/MLQA_V1/dev/dev-context-{language}-question-{language}.json",
+                    "squad/dev-v1.1.json#en",
+                ),
+                "test": ("mlqa/MLQA_V1/test/test-context-{language}-question-{language}.json",),
+            },
+            model_of="xquad",
+        ),
+        Task(
+            name="tydiqa",
+            kind="question_answering",
+            languages=tuple("ar bn en fi id ko ru sw te".split()),
+            score="answer_f1",
+            # TyDiQA's dev files are XTREME's test files: there are no others.
+            files={
+                "train": ("tydiqa/tydiqa-goldp-v1.1-train/tydiqa.goldp.{language}.train.json",),
+                "test": ("tydiqa/tydiqa-goldp-v1.1-dev/tydiqa.goldp.{language}.dev.json",),
+                TRANSLATE_TRAIN: (
+                    "tydiqa/translate-train/tydiqa.translate.train.en-{language}.json",
+                    "TyDiQA-GoldP/translate-train/tydiqa.translate.train.en-{language}.json",
+                ),
+            },
+        ),
+        Task(
+            name="bucc2018",
+            kind="retrieval",
+            languages=tuple("de fr ru zh".split()),
+            files={
+                split: (
+                    f"bucc2018/{{language}}-en.{split}.{{language}}",
+                    f"bucc2018/{{language}}-en/{{language}}-en.{name}.{{language}}",
+                )
+                for split, name in (("dev", "sample"), ("test", "training"))
+            },
+        ),
+        Task(
+            name="tatoeba",
+            kind="retrieval",
+            languages=tuple(
+                "af ar bg bn de el es et eu fa fi fr he hi hu id it ja jv ka kk ko ml mr nl pt ru "
+                "sw ta te th tl tr ur vi zh".split()
+            ),
+            files={
+                "test": (
+                    "tatoeba/{language}-en.{language}",
+                    "tatoeba*/tatoeba.{language3}-eng.{language3}",
+                    "LASER*/data/tatoeba/v1/tatoeba.{language3}-eng.{language3}",
+                )
+            },
         ),
     )
 }
+# Codes of three letters that Tatoeba's files have, where XTREME has a shorter one.
+THREE_LETTERS = {
+    "af": "afr", "ar": "ara", "az": "aze", "bg": "bul", "bn": "ben", "de": "deu", "el": "ell",
+    "es": "spa", "et": "est", "eu": "eus", "fa": "pes", "fi": "fin", "fr": "fra", "he": "heb",
+    "hi": "hin", "hu": "hun", "id": "ind", "it": "ita", "ja": "jpn", "jv": "jav", "ka": "kat",
+    "kk": "kaz", "ko": "kor", "lt": "lit", "ml": "mal", "mr": "mar", "nl": "nld", "pl": "pol",
+    "pt": "por", "ro": "ron", "ru": "rus", "sw": "swh", "ta": "tam", "te": "tel", "th": "tha",
+    "tl": "tgl", "tr": "tur", "uk": "ukr", "ur": "urd", "vi": "vie", "zh": "cmn",
+}  # fmt: skip
+TRAINABLE = tuple(name for name, task in TASKS.items() if "train" in task.files)
 
 
 def get_task(name: str) -> Task:
@@ -66,72 +212,24 @@ def get_task(name: str) -> Task:
     return TASKS[name]
 
 
-def split_path(task: Task, folder: str | pathlib.Path, split: str, language: str) -> pathlib.Path:
-    """Returns where a split's file lies, in a data folder as well as in a prediction folder.
-
-    Args:
-        task: the task.
-        folder: the folder that holds one folder a task.
-        split: `train`, `dev` or `test`.
-        language: language code, such as `en`.
-
-    Returns:
-        The path; nothing is said on whether the file exists.
-    """
-    if split not in SPLITS:
-        raise ValueError(f"`split` must be one of {', '.join(SPLITS)}. Received: split={split!r}")
-    return pathlib.Path(folder) / task.name / f"{split}-{language}.tsv"
-
-
-def find_languages(task: Task, folder: str | pathlib.Path, split: str) -> tuple[str, ...]:
-    """Returns the languages that have a file of this split, sorted by their code.
-
-    Logs which of XTREME's languages have none: several have no training and no dev file, and a
-    partial download is no error either.
+def check_labels(task: Task, labels: Sequence[str]) -> None:
+    """Checks a label set that stands in place of the task's own.
 
     Raises:
-        FileNotFoundError: there is no file of this split at all.
+        ValueError: no label or one twice; for a task of spans, a label that is neither `O` nor
+            begins with `B-` or `I-`, or no `O`.
     """
-    folder_of_task = split_path(task, folder, split, "xx").parent
-    names = _file_names(folder_of_task)
-    pattern = re.compile(rf"{split}-([^.]+)\.tsv")
-    languages = tuple(sorted(match[1] for match in map(pattern.fullmatch, names) if match))
-    if not languages:
-        raise FileNotFoundError(
-            f"No file {split}-<language>.tsv of the task {task.name} in {folder_of_task} "
-            f"({_describe(folder_of_task, names)})."
+    if not labels or len(set(labels)) < len(labels) or not all(labels):
+        raise ValueError(f"`labels` must be different names. Received: labels={','.join(labels)}")
+    if task.score != "span_f1":
+        return
+    for label in labels:
+        if label != "O" and not re.fullmatch("[BI]-.+", label):
+            raise ValueError(
+                f"`labels` of {task.name} must be O, B-<type> and I-<type>. Received: {label!r}"
+            )
+    if "O" not in labels:
+        raise ValueError(
+            f"`labels` of {task.name} must include O, the label of words outside all names. "
+            f"Received: labels={','.join(labels)}"
         )
-    absent = [language for language in task.languages if language not in languages]
-    logging.info(
-        "%s %s: files for %d languages (%s)%s", task.name, split, len(languages),
-        " ".join(languages), f"; XTREME has also {' '.join(absent)}" if absent else "",
-    )  # fmt: skip
-    return languages
-
-
-def find_split(task: Task, folder: str | pathlib.Path, split: str, language: str) -> pathlib.Path:
-    """Returns the path of a split's file that exists.
-
-    Raises:
-        FileNotFoundError: it does not; the message names the file and what its folder holds.
-    """
-    path = split_path(task, folder, split, language)
-    if not path.is_file():
-        names = _file_names(path.parent)
-        raise FileNotFoundError(f"No file {path} ({_describe(path.parent, names)}).")
-    return path
-
-
-def _file_names(folder: pathlib.Path) -> list[str]:
-    return sorted(path.name for path in folder.iterdir()) if folder.is_dir() else []
-
-
-def _describe(folder: pathlib.Path, names: list[str]) -> str:
-    """Says in a few words what a folder holds, for a message about a file that is not there."""
-    if not folder.is_dir():
-        return f"there is no folder {folder}; `data_dir` is the folder that holds one folder a task"
-    if not names:
-        return "the folder is empty"
-    return f"the folder holds {', '.join(names[:8])}" + (
-        f" and {len(names) - 8} more" if len(names) > 8 else ""
-    )

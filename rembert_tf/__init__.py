@@ -15,6 +15,7 @@ _MODULE_OF_NAME = {
     "RemBertForQuestionAnswering": "rembert_tf.models.question_answering",
     "RemBertForSequenceClassification": "rembert_tf.models.sequence_classification",
     "RemBertForTokenClassification": "rembert_tf.models.token_classification",
+    "RemBertSentenceEncoder": "rembert_tf.models.sentence_embedding",
     "RemBertTokenizer": "rembert_tf.pipelines.tokenization",
     "Trainer": "rembert_tf.training.trainer",
     "load_pretrained": "rembert_tf.checkpoints.folder",

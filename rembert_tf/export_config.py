@@ -1,26 +1,61 @@
 """Configuration of an export; light, so that `--help` need not import TensorFlow."""
 
 import dataclasses
+from typing import Literal
+
+from rembert_tf.pipelines.finetuning_config import LengthConfig
+
+
+def _field(default, help_text):
+    return dataclasses.field(default=default, metadata={"help": help_text})
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ExportConfig:
-    """What `rembert-export` exports, and where to."""
+class ServingConfig(LengthConfig):
+    """What an exported model does with the text it is sent."""
 
-    model: str = dataclasses.field(
-        metadata={"help": "Fine-tuned model folder: <model_dir>/model of `rembert-finetune`."}
+    top_k: int = _field(5, "Masked LM: pieces that `fill_mask` gives for each [MASK].")
+    embedding_layer: int = _field(
+        -1, "Encoder: layer that `embed` takes; 0 is the input, -1 the last layer."
     )
-    output_dir: str = dataclasses.field(metadata={"help": "Folder above ids/ and text/."})
-    max_seq_length: int = dataclasses.field(
-        default=128,
-        metadata={"help": "Longest sequence made of a string; longer ones are cut and say so."},
+    embedding_pooling: Literal["mean", "first"] = _field(
+        "mean", "Encoder: `embed` averages all pieces ([CLS] and [SEP], too), or takes [CLS]."
     )
-    version: int = dataclasses.field(
-        default=0,
-        metadata={"help": "Version of both folders; 0 takes the one after the highest there is."},
+    rows_per_batch: int = _field(
+        16, "Sequences that go through the model at once, at most; bounds the memory of a request."
+    )
+    ids_length: int = _field(
+        0, "Fixed length of the sequences of `serving_default`, for XLA; 0 leaves it open."
     )
 
     def __post_init__(self):
         """Checks the values."""
+        super().__post_init__()
+        for name, least in (("top_k", 1), ("rows_per_batch", 1), ("ids_length", 0)):
+            value = getattr(self, name)
+            if value < least:
+                raise ValueError(f"`{name}` must be at least {least}. Received: {name}={value}")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ExportConfig(ServingConfig):
+    """What `rembert-export` exports, and where to."""
+
+    model: str = dataclasses.field(
+        metadata={"help": "Model folder: <model_dir>/model of `rembert-finetune`, or any other."}
+    )
+    output_dir: str = dataclasses.field(metadata={"help": "Folder above ids/ and text/."})
+    version: int = _field(0, "Version of both folders; 0 takes the one after the highest there is.")
+    dtype: Literal["float32", "bfloat16"] = _field(
+        "float32", "Type of weights and computation; bfloat16 halves the files."
+    )
+    masked_lm_head: bool = _field(
+        False, "Masked LM: keep its head, for `fill_mask`. Without it, the encoder is exported."
+    )
+    dry_run: bool = _field(False, "Only say what would be written, and how large it is.")
+
+    def __post_init__(self):
+        """Checks the values."""
+        super().__post_init__()
         if self.version < 0:
             raise ValueError(f"`version` must not be negative. Received: version={self.version}")

@@ -1,4 +1,4 @@
-"""Named sizes: every model of the paper's tables, with the figures printed there, and two of ours.
+"""Named sizes: every model of the paper's tables, with the figures printed there, and three of ours.
 
 Totals follow the paper's convention: a fine-tuning total leaves out the pooler, a pre-training
 total adds nothing but an output table of its own (Chung et al. 2021, A.1 and footnote 11). The
@@ -89,6 +89,16 @@ _TINY = RemBertConfig(
     output_embedding_size=256,
     initializer_range=0.06,
 )
+_MINI = RemBertConfig(
+    vocab_size=4_000,
+    hidden_size=128,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    intermediate_size=512,
+    input_embedding_size=128,
+    output_embedding_size=256,
+    initializer_range=0.06,
+)
 _SMALL = RemBertConfig(
     vocab_size=16_000,
     hidden_size=256,
@@ -131,6 +141,7 @@ NAMED_SIZES: dict[str, NamedSize] = {
     ),
     "bert-large-sized": _size("Table 1, BERT-Large", _english(1024, hidden=1024, layers=24), 335),
     "tiny": _size("ours, for the demo", _TINY),
+    "mini": _size("ours, for a run that learns", _MINI),
     "small": _size("ours, for a first run", _SMALL),
 }
 

@@ -1,10 +1,12 @@
-"""Turns text into records of piece ids, for pre-training.
+"""Turns text into records of piece ids, for pre-training; or verifies such records.
 
-Input: a vocabulary, and a folder with one UTF-8 file (xx.txt, .txt.gz, .txt.bz2, .txt.xz) or one sub-folder of such
-files a language, one sentence or paragraph a line, a blank line between documents. Output: a folder of records a
-language, a part of the documents held out, and manifest.json. A run that was cut short is resumed by the same command.
+Input: a vocabulary, and a folder with one UTF-8 file (xx.txt, .txt.gz, .txt.bz2, .txt.xz, .txt.zst) or one sub-folder
+of such files a language, one sentence or paragraph a line, a blank line between documents. Output: a folder of records
+a language, a part of the documents held out, and manifest.json, which accounts for every line. A run that was cut short
+is resumed by the same command.
 
-    rembert-build-data --input_dir=text --tokenizer=vocabulary --output_dir=records
+    rembert-build-data --input_dir=text --tokenizer=vocabulary --output_dir=records --num_processes=8
+    rembert-build-data --verify --output_dir=records
 """
 
 from rembert_tf.flags import binary, dataclass_flags
@@ -17,11 +19,16 @@ def define_flags():
 
 
 def main():
-    """Builds the records."""
+    """Builds or verifies the records."""
     config = dataclass_flags.from_flags(RecordsConfig)
-    from rembert_tf.pipelines import record_builder
+    if config.verify:
+        from rembert_tf.pipelines import verification
 
-    record_builder.build_records(config)
+        verification.verify_records(config.output_dir, config.num_processes)
+    else:
+        from rembert_tf.pipelines import record_builder
+
+        record_builder.build_records(config)
 
 
 def run():

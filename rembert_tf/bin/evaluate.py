@@ -1,13 +1,18 @@
 r"""Scores predictions by language, as XTREME does and corrected, with the gap to English.
 
-Reads `<prediction_folder>/<task>/<split>-<language>.tsv` (one label or tag a line; tasks udpos,
-panx, xnli, pawsx) and gold labels in the same layout: XTREME's label files, or its data files with
-the label in the last column. Prints tables; writes XTREME's official scores to `--output_file`, and
-`scores.json`, `report.md` and a plot for each task into `--output_dir`.
+Reads `<prediction_folder>/<task>/<split>-<language>.tsv` (`.json` for questions; the nine tasks
+xnli, pawsx, udpos, panx, xquad, mlqa, tydiqa, bucc2018, tatoeba) and gold labels in the same layout:
+XTREME's label files, its data files with the label in the last column, or question files as
+published. Prints tables; writes XTREME's official scores to `--output_file`, and `scores.json`,
+`report.md` and plots into `--output_dir`. Several prediction folders are averaged, and
+`--compare_with` puts another run beside this one.
 
-Example:
+Examples:
   rembert-evaluate --prediction_folder=predictions --label_folder=labels \
     --output_file=official.json --output_dir=report --baselines=random=random_predictions
+  rembert-evaluate --prediction_folder=seed1,seed2,seed3 --label_folder=labels --output_dir=report \
+    --compare_with=earlier/scores.json
+  rembert-evaluate --conll=swa/test.txt,swa/predicted.txt
 """
 
 from rembert_tf.evaluation.config import EvaluationConfig
@@ -20,11 +25,15 @@ def define_flags() -> None:
 
 
 def main() -> None:
-    """Scores the folders that the flags name."""
-    from rembert_tf.evaluation import files, report
+    """Scores what the flags name."""
+    from rembert_tf.evaluation import conll, files, report, runs
     from rembert_tf.evaluation.xtreme import evaluate_folders
 
     config = dataclass_flags.from_flags(EvaluationConfig)
+    if config.conll:
+        scores = conll.score_conll(*config.conll, skip_misfits=config.conll_skip_misfits)
+        print(scores.table())
+        return
     scores = evaluate_folders(
         config.prediction_folder,
         config.label_folder,
@@ -33,6 +42,8 @@ def main() -> None:
         baselines=config.baseline_folders(),
         xtreme_languages=config.xtreme_languages,
     )
+    if config.compare_with:
+        scores = runs.side_by_side(scores, *config.comparison())
     print(report.tables(scores))
     if config.output_file:
         files.write_atomically(config.output_file, report.official_json(scores))

@@ -1,12 +1,15 @@
-"""Exports a fine-tuned model as SavedModel: strings in, label names out.
+"""Exports a model as SavedModel: strings in, answers out.
 
-Input: a model folder of rembert-finetune. Outputs: <output_dir>/ids/<version>/ (needs TensorFlow alone; piece ids in,
-probabilities out) and <output_dir>/text/<version>/ (needs tensorflow_text; raw strings in, label names out). Both hold
-config.json and a README with a call from Python and with curl.
+Input: a model folder, vocabulary included. Outputs: <output_dir>/ids/<version>/ (needs
+TensorFlow alone; piece ids in, probabilities out) and <output_dir>/text/<version>/ (needs tensorflow_text; raw strings
+in: labels, tags with offsets, answers with offsets, pieces for [MASK], or sentence vectors out). Both hold config.json,
+the label names and a README with a call from Python and with curl.
 
 Example:
   rembert-export --model=demo/udpos/model --output_dir=demo/served/udpos
 """
+
+from absl import logging
 
 from rembert_tf.export_config import ExportConfig
 from rembert_tf.flags import binary, dataclass_flags
@@ -21,16 +24,24 @@ def main() -> None:
     """Loads the model, in the class that its folder names, and exports it."""
     config = dataclass_flags.from_flags(ExportConfig)
     from rembert_tf.checkpoints.saved_class import load_saved_class
-    from rembert_tf.export import export
+    from rembert_tf.export import saved_model, sizes
     from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
-    export(
-        load_saved_class(config.model),
-        RemBertTokenizer.from_file(config.model),
-        config.output_dir,
-        max_seq_length=config.max_seq_length,
-        version=config.version,
+    tokenizer = RemBertTokenizer.from_file(config.model)
+    model = load_saved_class(config.model, dtype=config.dtype)
+    if hasattr(model, "masked_lm_head") and not config.masked_lm_head:
+        whole, model = sizes.weight_bytes(model), model.encoder
+        logging.info(
+            "left out the masked-LM head, %s; --masked_lm_head keeps it and gives fill_mask",
+            sizes.readable(whole - sizes.weight_bytes(model)),
+        )
+    logging.info(
+        "the weights take %s in each of two folders, all files about %s",
+        sizes.readable(sizes.weight_bytes(model)),
+        sizes.readable(sizes.estimate(model, tokenizer)),
     )
+    if not config.dry_run:
+        saved_model.export(model, tokenizer, config.output_dir, config, version=config.version)
 
 
 def run() -> None:

@@ -1,11 +1,17 @@
 """Predicts the files of an XTREME task in every language, and writes the files that XTREME's evaluate.py reads.
 
-Inputs: XTREME's processed files (<data_dir>/<task>/<split>-xx.tsv, with or without labels) and a fine-tuned model
-folder. Outputs: <output_dir>/<task>/<split>-xx.tsv, one prediction for each word or pair, in input order.
+Inputs: a fine-tuned model folder (or Hub id), and --data_dir: XTREME's processed files (<data_dir>/<task>/
+<split>-xx.tsv, with or without labels) or the raw downloads. Outputs: <output_dir>/<task>/<split>-xx.tsv (.json for
+answers), one prediction for each word, pair or question, in input order; --resume leaves out languages that are done.
+--input predicts one file of plain text, or standard input, instead: one line in, one line out.
 --baseline predicts what a rule without a model would, to stand beside the model's score.
+tatoeba and bucc2018 take any model's encoder: --layer and --pooling, which settings.json notes. bucc2018's dev files
+come first, --split=dev: they leave the threshold that its test files need, in the same --output_dir.
 
-Example:
+Examples:
   rembert-predict --task=udpos --data_dir=pipelines/sample --model=demo/udpos/model --output_dir=demo/predictions
+  rembert-predict --task=tatoeba --data_dir=download --model=google/rembert --output_dir=predictions
+  echo "The old boat leaves the harbour ." | rembert-predict --task=udpos --model=demo/udpos/model --input=-
 """
 
 from rembert_tf.flags import binary, dataclass_flags
@@ -20,9 +26,14 @@ def define_flags() -> None:
 def main() -> None:
     """Reads the configuration and predicts."""
     config = dataclass_flags.from_flags(PredictionConfig)
-    from rembert_tf.training.prediction import predict_files
+    if config.input:
+        from rembert_tf.training.stream_prediction import predict_input
 
-    predict_files(config)
+        predict_input(config)
+    else:
+        from rembert_tf.training.prediction import predict_files
+
+        predict_files(config)
 
 
 def run() -> None:

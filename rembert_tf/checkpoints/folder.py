@@ -1,5 +1,7 @@
 """A model as a folder: `config.json`, `model.safetensors`, the vocabulary, and a model card.
 
+The vocabulary is `sentencepiece.model`; the two files that transformers' tokenizer reads are made from it.
+
 The layout and the names inside are Hugging Face's, so that transformers reads our folders and we
 read its, those of older versions and other frameworks too.
 """
@@ -25,6 +27,7 @@ CONFIG, WEIGHTS, VOCABULARY, CARD = (
     "sentencepiece.model",
     "README.md",
 )
+TOKENIZER_FILE, TOKENIZER_CONFIG_FILE = "tokenizer.json", "tokenizer_config.json"
 
 
 def save_pretrained(model, path, tokenizer=None, *, dtype=None) -> None:
@@ -75,8 +78,14 @@ def _write(folder, path, model, tokenizer, dtype):
     if tokenizer is not None:
         with open(os.path.join(folder, VOCABULARY), "wb") as file:
             file.write(tokenizer.model_bytes)
-    elif os.path.exists(os.path.join(path, VOCABULARY)):
-        shutil.copy(os.path.join(path, VOCABULARY), folder)
+        # Here, since it needs TensorFlow: with another Keras backend a model is saved without.
+        from rembert_tf.pipelines.hugging_face_tokenizer import write_hugging_face_tokenizer
+
+        write_hugging_face_tokenizer(folder, tokenizer, model.config.max_position_embeddings)
+    else:
+        for name in (VOCABULARY, TOKENIZER_FILE, TOKENIZER_CONFIG_FILE):
+            if os.path.exists(os.path.join(path, name)):
+                shutil.copy(os.path.join(path, name), folder)
     model_card.write_model_card(folder, os.path.basename(path), model, hugging_face_class, dtype)
 
 
@@ -153,7 +162,8 @@ def check_replaceable(path: str | os.PathLike) -> None:
         return
     if not os.path.isdir(path):
         raise ValueError(f"`path` must be a folder. Received: path={path!r}, which is a file")
-    foreign = sorted(set(os.listdir(path)) - {CONFIG, WEIGHTS, VOCABULARY, CARD})
+    ours = {CONFIG, WEIGHTS, VOCABULARY, TOKENIZER_FILE, TOKENIZER_CONFIG_FILE, CARD}
+    foreign = sorted(set(os.listdir(path)) - ours)
     if foreign:
         raise ValueError(
             "`path` must be a new folder or one that `save_pretrained` wrote, since it is "

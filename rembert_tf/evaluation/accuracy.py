@@ -1,11 +1,11 @@
 """Classification: label files (XNLI, PAWS-X) and accuracy."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 
 from rembert_tf.evaluation import files
 
 
-def accuracy(gold: Sequence[str], predicted: Sequence[str]) -> float:
+def accuracy(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
     """Returns the share of predictions that equal their gold label, from 0 to 1.
 
     Raises:
@@ -66,7 +66,7 @@ def unknown_label_message(path: str, number: int, label: str, allowed: Collectio
 
 
 def check_same_length(
-    gold_path: str, gold: Sequence[str], predicted_path: str, predicted: Sequence[str]
+    gold_path: str, gold: Sequence[Hashable], predicted_path: str, predicted: Sequence[Hashable]
 ) -> None:
     """Raises `ValueError` naming both files and the first line that one of them lacks."""
     if len(gold) != len(predicted):

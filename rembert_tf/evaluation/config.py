@@ -12,20 +12,26 @@ class EvaluationConfig:
 
     Example:
         >>> config = EvaluationConfig(
-        ...     prediction_folder="predictions", label_folder="labels", baselines=("random=other",)
+        ...     prediction_folder=("seed1", "seed2"), label_folder="labels",
+        ...     baselines=("random=other",),
         ... )
         >>> config.baseline_folders()
         {'random': 'other'}
     """
 
-    prediction_folder: str = dataclasses.field(
-        metadata={"help": "Folder of predictions: <task>/<split>-<language>.tsv, one label a line."}
+    prediction_folder: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "Folder of predictions: <task>/<split>-<language>.tsv (.json for questions), as "
+            "XTREME wants them. Several, separated by commas, are runs (seeds) to be averaged."
+        },
     )
-    label_folder: str = dataclasses.field(
+    label_folder: str | None = dataclasses.field(
+        default=None,
         metadata={
             "help": "Folder of gold labels in the same layout: XTREME's label files, or its data "
-            "files with the label in the last column."
-        }
+            "files with the label in the last column, or question files as published."
+        },
     )
     output_file: str | None = dataclasses.field(
         default=None,
@@ -33,7 +39,7 @@ class EvaluationConfig:
     )
     output_dir: str | None = dataclasses.field(
         default=None,
-        metadata={"help": "Folder for scores.json, report.md and a plot for each task."},
+        metadata={"help": "Folder for scores.json, report.md and plots."},
     )
     split: Literal["test", "dev"] = dataclasses.field(
         default="test", metadata={"help": "Which files to score."}
@@ -45,17 +51,50 @@ class EvaluationConfig:
         default=(),
         metadata={"help": "Other prediction folders to put beside, each as name=folder."},
     )
+    compare_with: str | None = dataclasses.field(
+        default=None,
+        metadata={
+            "help": "scores.json of another run, or name=scores.json: the report puts both side by "
+            "side, with differences."
+        },
+    )
     xtreme_languages: Literal["present", "all"] = dataclasses.field(
         default="present",
         metadata={
             "help": "present: mean over the languages in both folders. all: mean over exactly "
-            "XTREME's languages, as published; a missing file is an error."
+            "XTREME's languages, as published; a missing file is an error, XTREME's rule."
+        },
+    )
+    conll: tuple[str, ...] = dataclasses.field(
+        default=(),
+        metadata={
+            "help": "LABELS,PREDICTIONS in place of folders: two CoNLL-like files to score, the "
+            "token first and the tag last in a line, a blank line between sentences."
+        },
+    )
+    conll_skip_misfits: bool = dataclasses.field(
+        default=False,
+        metadata={
+            "help": "With --conll: leave out, and count, sentences that differ in their number of "
+            "tokens, which is an error otherwise."
         },
     )
 
     def __post_init__(self):
         tasks.require_known(self.tasks)
         self.baseline_folders()
+        folders = (*self.prediction_folder, *filter(None, [self.label_folder]))
+        if self.conll and (len(self.conll) != 2 or folders):
+            raise ValueError(
+                "`conll` must be two files, LABELS,PREDICTIONS, and replaces `prediction_folder` "
+                f"and `label_folder`. Received: conll={','.join(self.conll)}, {len(folders)} folders"
+            )
+        if not self.conll and not (self.prediction_folder and self.label_folder):
+            raise ValueError(
+                "`prediction_folder` and `label_folder` must be given (or `conll`). Received: "
+                f"prediction_folder={','.join(self.prediction_folder) or None}, "
+                f"label_folder={self.label_folder}"
+            )
 
     def baseline_folders(self) -> dict[str, str]:
         """Returns name → folder of the baselines.
@@ -73,3 +112,8 @@ class EvaluationConfig:
                 )
             folders[name] = folder
         return folders
+
+    def comparison(self) -> tuple[str, str]:
+        """Returns path and name of the run to compare with; an empty name stands for its folder's."""
+        first, _, rest = (self.compare_with or "").partition("=")
+        return (rest, first) if rest else (first, "")

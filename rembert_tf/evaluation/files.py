@@ -2,6 +2,8 @@
 
 import os
 
+from rembert_tf import atomic_files
+
 
 def read_lines(path: str) -> list[str]:
     r"""Returns the lines of a UTF-8 file without their line ends (`\n` or `\r\n`).
@@ -33,14 +35,7 @@ def last_column(line: str) -> str:
 
 
 def write_atomically(path: str, text: str) -> None:
-    """Writes `text` as UTF-8 to `path`, at once or not at all: a temporary file is renamed."""
+    """Writes `text` as UTF-8 to `path`, at once or not at all; its folder is made."""
+    content = text.encode()
     os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
-    temporary = f"{path}.{os.getpid()}.tmp"
-    try:
-        with open(temporary, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.replace(temporary, path)
-    except BaseException:
-        if os.path.exists(temporary):
-            os.unlink(temporary)
-        raise
+    atomic_files.write_bytes(path, content)

@@ -2,23 +2,33 @@
 
 import json
 import os
-from collections.abc import Sequence
 from typing import Any
 
 from rembert_tf.evaluation import files
+from rembert_tf.evaluation.languages import with_name
+from rembert_tf.evaluation.markdown_tables import beside, difference, number, table
+from rembert_tf.evaluation.runs import differences_by_language
 from rembert_tf.evaluation.scores import Scores
-from rembert_tf.evaluation.tasks import METRICS, TASKS
+from rembert_tf.evaluation.tasks import GROUPS, METRICS, TASKS
+
+OVERVIEW, COMPARISON = "scores_overview.png", "scores_compared.png"
+_AVERAGES = {"all_task": "all nine tasks"} | {group: group for group in GROUPS}
 
 
 def write_report(scores: Scores, output_dir: str) -> list[str]:
-    """Writes `scores.json`, `report.md` and a plot for each task; returns their paths."""
+    """Writes `scores.json`, `report.md` and its plots; returns their paths."""
     from rembert_tf.evaluation import plots  # matplotlib takes a second to import
 
     paths = [os.path.join(output_dir, name) for name in ("scores.json", "report.md")]
     scores.save(paths[0])
-    for task in scores.tasks:
-        paths.append(os.path.join(output_dir, plot_name(task)))
-        plots.plot_task(scores, task, paths[-1])
+    pictures = {plot_name(task): (plots.plot_task, task) for task in scores.tasks}
+    if len(scores.tasks) > 1:
+        pictures[OVERVIEW] = (plots.plot_overview,)
+    if scores.compared_with:
+        pictures[COMPARISON] = (plots.plot_comparison,)
+    for name, (plot, *task) in pictures.items():
+        paths.append(os.path.join(output_dir, name))
+        plot(scores, *task, paths[-1])
     files.write_atomically(paths[1], markdown(scores))
     return paths
 
@@ -29,19 +39,25 @@ def plot_name(task: str) -> str:
 
 
 def tables(scores: Scores) -> str:
-    """Returns the summary and a table by language for each task: the report without its plots."""
-    lines = [*_head(scores), *_body(scores, with_plots=False), *_notes(scores)]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    """Returns the report without its plots and explanations, for a terminal."""
+    return _text(
+        [*_head(scores, False), *_side_by_side(scores, False), *_body(scores, False)], scores
+    )
 
 
 def markdown(scores: Scores) -> str:
     """Returns the whole report; its plots are those that `write_report` puts beside it."""
-    parts = [*_head(scores), *_body(scores, with_plots=True), *_notes(scores), *_rules(scores)]
-    return "\n".join(parts) + "\n"
+    parts = [*_head(scores, True), *_side_by_side(scores, True), *_body(scores, True)]
+    return _text(parts, scores) + "\n".join(_rules(scores)) + "\n"
 
 
 def official_json(scores: Scores) -> str:
-    """Returns XTREME's official scores under XTREME's names: averages, then task → metric."""
+    """Returns XTREME's official scores under XTREME's names: averages, then task → metric.
+
+    Averages of groups and of all tasks are there only where XTREME gives them. A task that lacks
+    some of XTREME's languages names them under `missing_languages`, one that has others besides
+    names these under `other_languages`; both are in its averages as they are.
+    """
     official: dict[str, Any] = dict(scores.averages)
     for name, result in scores.tasks.items():
         metrics = TASKS[name].official
@@ -51,6 +67,9 @@ def official_json(scores: Scores) -> str:
         }
         official[name] |= {f"avg_{theirs}": result["mean"][m] for theirs, m in metrics.items()}
         official[name]["avg_metric"] = result["mean"][result["official_metric"]]
+        for key in ("missing_languages", "other_languages"):
+            if result[key]:
+                official[name][key] = result[key]
     return json.dumps(official, indent=2) + "\n"
 
 
@@ -59,67 +78,106 @@ def languages_in_order(result: dict[str, Any]) -> list[str]:
     return sorted(result["languages"], key=lambda language: (language != "en", language))
 
 
-def _head(scores: Scores) -> list[str]:
-    rows = [
-        [
-            "task",
-            "metric",
-            "mean",
-            "English",
-            "gap",
-            "XTREME's score",
-            "languages",
-            *scores.baselines,
+def _text(lines: list[str], scores: Scores) -> str:
+    notes = ["", "## Notes", "", *(f"* {note}" for note in scores.notes)] if scores.notes else []
+    return "\n".join(line.rstrip() for line in (*lines, *notes)) + "\n"
+
+
+def _head(scores: Scores, with_plots: bool) -> list[str]:
+    lines = [f"# Scores on the {scores.split} split", ""]
+    if scores.averages:
+        lines += [f"XTREME's averages: {_averages(scores.averages)}.", ""]
+    if scores.partial_averages:
+        lines += [
+            f"Averages of tasks that lack some of XTREME's languages or have others, not to be "
+            f"compared with published ones: {_averages(scores.partial_averages)}.",
+            "",
         ]
-    ]
+    if with_plots and len(scores.tasks) > 1:
+        lines += [f"![Every language of every task]({OVERVIEW})", ""]
+    header = ["task", "metric", "mean", "English", "gap", "XTREME's score", "languages"]
+    rows = [[*header, *scores.baselines]]
     for name, result in scores.tasks.items():
         main, xtreme_languages = result["main_metric"], TASKS[name].languages
         count = sum(language in xtreme_languages for language in result["languages"])
         others = len(result["other_languages"])
+        deviation = result["deviation"].get("mean", {})
         rows.append(
             [
                 name,
                 main,
-                _number(result["mean"][main]),
-                _number(result["languages"].get("en", {}).get(main)),
-                _number(result["gap_to_english"].get(main)),
-                _number(result["mean"][result["official_metric"]]),
+                number(result["mean"][main], deviation.get(main)),
+                number(result["languages"].get("en", {}).get(main)),
+                number(result["gap_to_english"].get(main)),
+                number(
+                    result["mean"][result["official_metric"]],
+                    deviation.get(result["official_metric"]),
+                ),
                 f"{count} of {len(xtreme_languages)}" + (f" + {others}" if others else ""),
-                *(_number(b["tasks"][name]["mean"].get(main)) for b in scores.baselines.values()),
+                *(number(b["tasks"][name]["mean"].get(main)) for b in scores.baselines.values()),
             ]
         )
-    lines = [
-        f"# Scores on the {scores.split} split",
+    runs = len(scores.prediction_folders)
+    lines += [
+        *table(rows, text_columns=2),
         "",
-        f"Predictions: `{scores.prediction_folder}`  ",
+        "All in percent. Means are unweighted, over languages, English included. The gap (the "
+        "cross-lingual transfer gap) is English minus the mean of the others."
+        + (f" Means over {runs} runs ± their sample standard deviation." if runs > 1 else ""),
+        "",
+        *(f"Predictions: `{folder}`  " for folder in scores.prediction_folders),
         f"Labels: `{scores.label_folder}`  ",
         *(f"{name}: `{b['prediction_folder']}`  " for name, b in scores.baselines.items()),
-        "",
-        *_table(rows, text_columns=2),
-        "",
-        "Means are unweighted, over languages, English included. The gap is English minus the mean "
-        "of the others.",
     ]
-    if scores.averages:
-        averages = ", ".join(f"{name} {score:.1f}" for name, score in scores.averages.items())
-        lines.append(f"XTREME's averages of its scores: {averages}{_comparability(scores)}.")
     return lines
 
 
-def _comparability(scores: Scores) -> str:
-    results = scores.tasks.values()
-    if any(result["missing_languages"] or result["other_languages"] for result in results):
-        return " (not XTREME's languages: not to be compared with published ones)"
-    return ""
+def _averages(averages: dict[str, float]) -> str:
+    return ", ".join(f"{_AVERAGES[n]} **{averages[n]:.1f}**" for n in _AVERAGES if n in averages)
 
 
-def _body(scores: Scores, *, with_plots: bool) -> list[str]:
+def _side_by_side(scores: Scores, with_plots: bool) -> list[str]:
+    other = scores.compared_with
+    if not other:
+        return []
+    name = other["name"]
+    rows = [["task", "metric", "this", name, "difference", "better", "worse", "most", "least"]]
+    for task, theirs in other["tasks"].items():
+        result = scores.tasks[task]
+        metric = result["main_metric"]
+        mean, differences = result["mean"][metric], differences_by_language(scores, task)
+        ordered = sorted(differences, key=differences.get, reverse=True)
+        rows.append([task, metric, number(mean), *beside(mean, theirs["mean"].get(metric))])
+        rows[-1] += [
+            str(sum(round(d, 1) > 0 for d in differences.values())),
+            str(sum(round(d, 1) < 0 for d in differences.values())),
+            *(f"{x} {difference(differences[x], 0)}" for x in (*ordered[:1], *ordered[-1:])),
+        ]
+    lines = ["", f"## Side by side with {name}", ""]
+    if with_plots:
+        lines += [f"![Differences by language]({COMPARISON})", ""]
+    lines += [*table(rows, text_columns=2), ""]
+    lines.append(
+        "A difference is this run minus the other. better and worse count languages, most and least "
+        f"are those with the highest and the lowest difference. The other run: `{other['path']}`."
+    )
+    averages = [
+        f"{_AVERAGES[n]} {number(mine)} and {number(theirs)} ({difference(mine, theirs)})"
+        for n, mine, theirs in (
+            (n, scores.averages.get(n), other["averages"].get(n)) for n in _AVERAGES
+        )
+        if mine is not None and theirs is not None
+    ]
+    return lines + (["", f"XTREME's averages: {', '.join(averages)}."] if averages else [])
+
+
+def _body(scores: Scores, with_plots: bool) -> list[str]:
     lines = []
     for name, result in scores.tasks.items():
         lines += ["", f"## {name}", ""]
         if with_plots:
             lines += [f"![{name}: {result['main_metric']} by language]({plot_name(name)})", ""]
-        lines += _table(_language_rows(scores, name))
+        lines += table(_language_rows(scores, name))
         for key, text in (
             ("missing_languages", "Missing of XTREME's languages"),
             ("other_languages", "In the mean but not XTREME's"),
@@ -132,57 +190,48 @@ def _body(scores: Scores, *, with_plots: bool) -> list[str]:
 def _language_rows(scores: Scores, name: str) -> list[list[str]]:
     result = scores.tasks[name]
     main, *other_metrics = TASKS[name].metrics
-    baselines = {name_: b["tasks"][name] for name_, b in scores.baselines.items()}
-    header = ["language", main, "gap", *other_metrics]
-    header += [column for baseline in baselines for column in (baseline, f"vs {baseline}")]
+    others = {b: entry["tasks"][name] for b, entry in scores.baselines.items()}
+    if name in scores.compared_with.get("tasks", {}):
+        others[scores.compared_with["name"]] = scores.compared_with["tasks"][name]
+    header = ["language", main, "gap", *other_metrics, "examples"]
+    header += [column for other in others for column in (other, f"vs {other}")]
     rows = [header]
     english = result["languages"].get("en", {}).get(main)
+    deviations = result["deviation"].get("languages", {})
     for language in languages_in_order(result):
         score = result["languages"][language]
         gap = None if english is None or language == "en" else english - score[main]
-        rows.append([language, _number(score[main]), _number(gap)])
-        rows[-1] += [_number(score[metric]) for metric in other_metrics]
-        for baseline in baselines.values():
-            rows[-1] += _beside(score[main], baseline["languages"].get(language, {}).get(main))
+        deviation = deviations.get(language, {}).get(main)
+        rows.append([with_name(language), number(score[main], deviation), number(gap)])
+        rows[-1] += [number(score[metric]) for metric in other_metrics]
+        rows[-1].append(f"{result['examples'][language]:,}")
+        for other in others.values():
+            rows[-1] += beside(score[main], other["languages"].get(language, {}).get(main))
     mean, gap = result["mean"], result["gap_to_english"].get(main)
-    rows.append(["mean", _number(mean[main]), _number(gap)])
-    rows[-1] += [_number(mean[metric]) for metric in other_metrics]
-    for baseline in baselines.values():
-        rows[-1] += _beside(mean[main], baseline["mean"].get(main))
+    deviation = result["deviation"].get("mean", {}).get(main)
+    rows.append(["mean", number(mean[main], deviation), number(gap)])
+    rows[-1] += [number(mean[metric]) for metric in other_metrics]
+    rows[-1].append(f"{sum(result['examples'].values()):,}")
+    for other in others.values():
+        rows[-1] += beside(mean[main], other["mean"].get(main))
     return rows
 
 
-def _notes(scores: Scores) -> list[str]:
-    return ["", "## Notes", "", *(f"* {note}" for note in scores.notes)] if scores.notes else []
-
-
 def _rules(scores: Scores) -> list[str]:
-    names = dict.fromkeys(metric for task in scores.tasks for metric in TASKS[task].metrics)
-    lines = ["", "## What the numbers are", "", *(f"* `{n}`: {METRICS[n]}" for n in names)]
-    return [*lines, "", f"All in percent. seqeval {scores.seqeval_version}."]
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.1f}"
-
-
-def _beside(score: float, baseline: float | None) -> tuple[str, str]:
-    return ("", "") if baseline is None else (f"{baseline:.1f}", f"{score - baseline:+.1f}")
-
-
-def _table(rows: Sequence[Sequence[str]], text_columns: int = 1) -> list[str]:
-    """Returns the lines of a Markdown table whose columns are also aligned as plain text."""
-    widths = [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = (
-            cell.ljust(width) if index < text_columns else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(cells, widths, strict=True))
+    lines = ["", "## What the numbers are", ""]
+    shown: dict[str, list[str]] = {}
+    for name in scores.tasks:
+        shown.setdefault(TASKS[name].kind, []).append(name)
+    for kind, names in shown.items():
+        metrics = dict.fromkeys(
+            metric
+            for name in names
+            for metric in (*TASKS[name].metrics, TASKS[name].official_metric)
         )
-        return f"| {' | '.join(padded)} |"
-
-    rule = (
-        "-" * width if index < text_columns else "-" * (width - 1) + ":"
-        for index, width in enumerate(widths)
-    )
-    return [line(rows[0]), f"| {' | '.join(rule)} |", *map(line, rows[1:])]
+        lines += [
+            f"{', '.join(names)}:",
+            "",
+            *(f"* `{m}`: {METRICS[kind][m]}" for m in metrics),
+            "",
+        ]
+    return [*lines, f"seqeval {scores.seqeval_version}."]

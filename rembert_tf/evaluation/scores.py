@@ -1,4 +1,4 @@
-"""The scores of a prediction folder: plain nested dicts, JSON in and out."""
+"""The scores of predictions: plain nested dicts, JSON in and out."""
 
 import dataclasses
 import json
@@ -9,40 +9,47 @@ from rembert_tf.evaluation import files
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Scores:
-    """Scores of one prediction folder, and of baselines beside it. All scores are in percent.
+    """Scores of one or several runs, and of others beside them. All scores are in percent.
 
     Attributes:
         split: `test` or `dev`.
-        prediction_folder: where the predictions were.
+        prediction_folders: where the predictions were, one folder a run; scores are means over
+            the runs.
         label_folder: where the labels were.
         tasks: for each task its `group`, `main_metric`, `official_metric`, `languages` (language →
             metric → score), `mean` (metric → unweighted mean over the languages, English included),
-            `gap_to_english` (metric → English minus the mean of the others; empty without English),
-            `examples` (language → sentences or pairs), `missing_languages` (XTREME's, not scored)
-            and `other_languages` (scored, not XTREME's).
-        averages: XTREME's averages of official task scores, by group and `all_task`; only groups
-            whose tasks are all there.
+            `gap_to_english` (metric → English minus the mean of the others, the cross-lingual
+            transfer gap; empty without English), `examples` (language → how many),
+            `missing_languages` (XTREME's, not scored), `other_languages` (scored, not XTREME's)
+            and `deviation` (`languages` and `mean` again: sample standard deviations over the
+            runs; empty for one run).
+        averages: XTREME's averages of official task scores, by group and `all_task`; only where
+            XTREME gives them: all tasks are there, each in exactly XTREME's languages.
+        partial_averages: the same where all tasks are there, but not XTREME's languages.
         baselines: name → `prediction_folder` and `tasks`; a task has `languages` and `mean`. A mean
             is given only over the same languages as in `tasks`.
+        compared_with: empty, or another run's `name`, `path`, `averages` and `tasks`, as above.
         notes: what a reader should know, in sentences.
         seqeval_version: of the installed seqeval, on which `udpos_f1_seqeval` depends.
 
     Example:
         >>> udpos = {"mean": {"accuracy": 74.2}}  # and the other keys
         >>> scores = Scores(
-        ...     split="test", prediction_folder="predictions", label_folder="labels",
-        ...     tasks={"udpos": udpos}, averages={}, baselines={}, notes=[], seqeval_version="1.2.2",
+        ...     split="test", prediction_folders=["predictions"], label_folder="labels",
+        ...     tasks={"udpos": udpos}, notes=[], seqeval_version="1.2.2",
         ... )
         >>> Scores.from_json(scores.to_json()).tasks["udpos"]["mean"]["accuracy"]
         74.2
     """
 
     split: str
-    prediction_folder: str
+    prediction_folders: list[str]
     label_folder: str
     tasks: dict[str, dict[str, Any]]
-    averages: dict[str, float]
-    baselines: dict[str, dict[str, Any]]
+    averages: dict[str, float] = dataclasses.field(default_factory=dict)
+    partial_averages: dict[str, float] = dataclasses.field(default_factory=dict)
+    baselines: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
+    compared_with: dict[str, Any] = dataclasses.field(default_factory=dict)
     notes: list[str]
     seqeval_version: str
 

@@ -1,4 +1,4 @@
-"""XTREME's tasks as data: which tasks, groups, languages, labels, metrics.
+"""XTREME's nine tasks as data: groups, languages, labels, metrics.
 
 Source: Hu et al. 2020 and `evaluate.py` of its repository.
 """
@@ -18,23 +18,48 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "retrieval": ("bucc2018", "tatoeba"),
 }
 
-METRICS: Mapping[str, str] = {
-    "accuracy": "Share of examples (udpos: of tokens) whose label is right.",
-    "f1": (
-        "F1 of spans, type and both ends right, counted as XTREME and conlleval do: no tag is "
-        "repaired, an I- tag that continues nothing begins a span."
-    ),
-    "f1_strict": (
-        "F1 of spans under strict IOB2: an I- tag that continues nothing belongs to no span."
-    ),
-    "udpos_f1_xtreme": (
-        "XTREME's official UD-POS figure: F1 of chunks of equal neighbouring tags (the rule of "
-        "seqeval 0.0.12, which gives XTREME's own test constant). It is no token accuracy."
-    ),
-    "udpos_f1_seqeval": (
-        "The same call with the seqeval installed here. Since 1.0 it drops the first letter of "
-        "a bare tag, so CCONJ and SCONJ count as equal."
-    ),
+# Kind of task → metric → what it is, in a sentence or two for the report.
+METRICS: Mapping[str, Mapping[str, str]] = {
+    "classification": {"accuracy": "Share of examples whose label is right."},
+    "tagging": {
+        "accuracy": "UD-POS: share of tokens whose tag is right.",
+        "udpos_f1_xtreme": (
+            "XTREME's official UD-POS figure: F1 of chunks of equal neighbouring tags (the rule of "
+            "seqeval 0.0.12, which gives XTREME's own test constant). It is no token accuracy."
+        ),
+        "udpos_f1_seqeval": (
+            "The same call with the seqeval installed here. Since 1.0 it drops the first letter of "
+            "a bare tag, so CCONJ and SCONJ count as equal."
+        ),
+        "f1": (
+            "PAN-X: F1 of spans, type and both ends right, counted as XTREME and conlleval do: no tag is "
+            "repaired, an I- tag that continues nothing begins a span."
+        ),
+        "f1_strict": (
+            "PAN-X: F1 of spans under strict IOB2: an I- tag that continues nothing belongs to no span."
+        ),
+    },
+    "question_answering": {
+        "f1": (
+            "XTREME's official word F1, the best over the gold answers. xquad and tydiqa: SQuAD "
+            "1.1's rule in every language (ASCII punctuation and English articles are dropped, "
+            "words end at spaces, so a Chinese or Thai answer is one word). mlqa: MLQA's rule."
+        ),
+        "exact_match": "XTREME's official share of answers that equal a gold answer, same rules.",
+        "f1_corrected": (
+            "Word F1 with the language's own articles, all Unicode punctuation dropped, and each "
+            "character a word of its own in scripts that write no spaces (Chinese, Japanese, "
+            "Thai). The Arabic article goes from the start of a word only."
+        ),
+        "exact_match_corrected": "Share of answers that equal a gold answer, same rules.",
+        "em_f1_mean": "XTREME's score of the task: the mean of exact_match and f1.",
+    },
+    "retrieval": {
+        "accuracy": "Tatoeba: share of English sentences whose nearest neighbour is their translation.",
+        "f1": "BUCC: F1 of the mined pairs, as a set.",
+        "precision": "BUCC: share of the mined pairs that are right.",
+        "recall": "BUCC: share of the true pairs that were mined.",
+    },
 }
 
 
@@ -44,14 +69,17 @@ class Task:
 
     Attributes:
         name: the task's folder.
-        kind: `tagging` (one tag a line) or `classification` (one label a line).
+        kind: `classification` (one label a line), `tagging` (one tag a line),
+            `question_answering` (JSON) or `retrieval` (line numbers or pairs of ids).
         languages: XTREME's list.
-        labels: what a label file may hold.
+        labels: what a label file may hold, where that is a closed set.
         extra_predictions: what a prediction file may hold beyond `labels`.
         aliases: other spellings of labels in published files.
         metrics: what reports show; the first is the main one.
-        official: XTREME's own name of each metric → ours. The score of a task is that of `f1` or
-            `accuracy`, whichever is here.
+        official: XTREME's own name of each metric → ours.
+        official_metric: our name of the metric that is XTREME's score of the task.
+        label_files: where labels lie in a task's folder beside `<split>-<language>`: the names of
+            the files as published, with `{split}` and `{language}`.
 
     Example:
         >>> task = TASKS["udpos"]
@@ -62,11 +90,13 @@ class Task:
     name: str
     kind: str
     languages: tuple[str, ...]
-    labels: frozenset[str]
+    labels: frozenset[str] = frozenset()
     extra_predictions: frozenset[str] = frozenset()
     aliases: Mapping[str, str] = dataclasses.field(default_factory=dict)
     metrics: tuple[str, ...]
     official: Mapping[str, str]
+    official_metric: str
+    label_files: tuple[str, ...] = ()
 
     @property
     def prediction_labels(self) -> frozenset[str]:
@@ -84,19 +114,29 @@ class Task:
         return self.metrics[0]
 
     @property
-    def official_metric(self) -> str:
-        """Our name of the metric that is XTREME's score of the task."""
-        return self.official.get("f1") or self.official["accuracy"]
+    def suffix(self) -> str:
+        """How the names of its prediction and label files end."""
+        return "json" if self.kind == "question_answering" else "tsv"
 
 
+_ACCURACY = {
+    "metrics": ("accuracy",),
+    "official": {"accuracy": "accuracy"},
+    "official_metric": "accuracy",
+}
+_ANSWERS = {
+    "kind": "question_answering",
+    "metrics": ("f1", "exact_match", "f1_corrected", "exact_match_corrected"),
+    "official": {"exact_match": "exact_match", "f1": "f1"},
+    "official_metric": "em_f1_mean",
+}
 _TASKS = (
     Task(
         name="pawsx",
         kind="classification",
         languages=tuple("de en es fr ja ko zh".split()),
         labels=frozenset("01"),
-        metrics=("accuracy",),
-        official={"accuracy": "accuracy"},
+        **_ACCURACY,
     ),
     Task(
         name="xnli",
@@ -104,8 +144,7 @@ _TASKS = (
         languages=tuple("ar bg de el en es fr hi ru sw th tr ur vi zh".split()),
         labels=frozenset(("contradiction", "entailment", "neutral")),
         aliases={"contradictory": "contradiction"},  # so spelt in XNLI's training file
-        metrics=("accuracy",),
-        official={"accuracy": "accuracy"},
+        **_ACCURACY,
     ),
     Task(
         name="udpos",
@@ -122,6 +161,7 @@ _TASKS = (
             "precision": "udpos_precision_xtreme",
             "recall": "udpos_recall_xtreme",
         },
+        official_metric="udpos_f1_xtreme",
     ),
     Task(
         name="panx",
@@ -133,6 +173,43 @@ _TASKS = (
         labels=_IOB2,
         metrics=("f1", "f1_strict"),
         official={"f1": "f1", "precision": "precision", "recall": "recall"},
+        official_metric="f1",
+    ),
+    Task(
+        name="xquad",
+        languages=tuple("ar de el en es hi ru th tr vi zh".split()),
+        label_files=("xquad.{language}.json",),
+        **_ANSWERS,
+    ),
+    Task(
+        name="mlqa",
+        languages=tuple("ar de en es hi vi zh".split()),
+        label_files=("MLQA_V1/{split}/{split}-context-{language}-question-{language}.json",),
+        **_ANSWERS,
+    ),
+    Task(
+        name="tydiqa",
+        languages=tuple("ar bn en fi id ko ru sw te".split()),
+        label_files=("tydiqa-goldp-v1.1-dev/tydiqa.goldp.{language}.dev.json",),
+        **_ANSWERS,
+    ),
+    Task(
+        name="bucc2018",
+        kind="retrieval",
+        languages=tuple("de fr ru zh".split()),
+        metrics=("f1", "precision", "recall"),
+        official={"f1": "f1", "precision": "precision", "recall": "recall"},
+        official_metric="f1",
+        label_files=("{language}-en.{split}.gold",),
+    ),
+    Task(
+        name="tatoeba",
+        kind="retrieval",
+        languages=tuple(
+            "af ar bg bn de el es et eu fa fi fr he hi hu id it ja jv ka kk ko ml mr nl pt ru sw "
+            "ta te th tl tr ur vi zh".split()
+        ),
+        **_ACCURACY,
     ),
 )
 TASKS: Mapping[str, Task] = {task.name: task for task in _TASKS}

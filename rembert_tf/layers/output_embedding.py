@@ -106,8 +106,7 @@ class OutputEmbedding(keras.layers.Layer):
             Logits, float [..., V].
         """
         rows = ops.reshape(inputs, (-1, self.width))
-        # Graph compilers fold the transposition into the product: the table is not copied.
-        logits = ops.matmul(rows, ops.transpose(ops.cast(self.table, self.compute_dtype)))
+        logits = _products_with_rows(rows, ops.cast(self.table, self.compute_dtype))
         if self.use_bias:
             logits = ops.add(logits, self.bias)
         return ops.reshape(logits, (*ops.shape(inputs)[:-1], self.vocab_size))
@@ -126,3 +125,24 @@ class OutputEmbedding(keras.layers.Layer):
             "use_bias": self.use_bias,
             "initializer_range": self.initializer_range,
         }
+
+
+def _products_with_rows(vectors, table):
+    """Multiplies vectors with each row of a table, and copies no transposed table to do it.
+
+    TensorFlow has one operation for that. In graphs it folds `ops.transpose` into a product, but not when called
+    eagerly, and never the transposition of a product, which the gradient of the table would be. The compilers of other
+    backends fold both.
+
+    Args:
+        vectors: float [R, E_out].
+        table: float [V, E_out].
+
+    Returns:
+        float [R, V].
+    """
+    if keras.backend.backend() != "tensorflow":
+        return ops.matmul(vectors, ops.transpose(table))
+    import tensorflow as tf
+
+    return tf.matmul(vectors, table, transpose_b=True)

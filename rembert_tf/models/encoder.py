@@ -118,7 +118,9 @@ class RemBertEncoder(PretrainedModel):
         if self.input_projection is not None:
             batch, length = ops.shape(hidden_states)[:2]
             rows = ops.reshape(hidden_states, (-1, self.config.input_embedding_size))
-            hidden_states = ops.reshape(self.input_projection(rows), (batch, length, -1))
+            # The width is written out: TensorFlow cannot infer it for an empty batch.
+            shape = (batch, length, self.config.hidden_size)
+            hidden_states = ops.reshape(self.input_projection(rows), shape)
         collected = [hidden_states]
         for layer in self.transformer_layers:
 

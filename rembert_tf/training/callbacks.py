@@ -40,15 +40,19 @@ def run_callbacks(
         checkpoint: the training state.
         metrics: the run's `metrics.jsonl`.
         evaluate: evaluates the model at the step that it is given.
-        folder: the run's folder.
+        folder: the folder to write to: the run's, or the scratch folder of a worker that is not the chief.
     """
+    run_folder = pathlib.Path(run.model_dir)
     callbacks = [
-        NanGuard(checkpoint),
+        keras.callbacks.LambdaCallback(
+            on_epoch_begin=lambda epoch, logs: checkpoint.metric_sums.give_back()
+        ),
+        NanGuard(checkpoint, run_folder),
         Progress(run.log_every, total_steps, batch_size, folder, metrics),
         EverySteps(run.evaluate_every, lambda step, logs: evaluate(step), at_end=True),
         EverySteps(run.checkpoint_every, lambda step, logs: checkpoint.save(), at_end=True),
         StopAfterUpdates(total_steps),
-        EndWhenAsked(checkpoint, pathlib.Path(run.model_dir)),
+        EndWhenAsked(checkpoint, run_folder),
     ]
     if run.profile_range:
         callbacks.insert(0, Profile(*run.profile_range, folder / "tensorboard" / "train"))
@@ -91,8 +95,9 @@ class EverySteps(keras.callbacks.Callback):
 class Progress(EverySteps):
     """Progress of training: a line of log, TensorBoard and `metrics.jsonl`.
 
-    Loss and metrics are means over the steps since the last line (or since the run was resumed). `tokens_per_second`
-    counts real tokens (`attention_mask`); evaluations and checkpoints are not included in the time.
+    Loss and metrics are means over the steps since the last line, those before a resume included. `tokens_per_second`
+    counts real tokens (`attention_mask`) since the last line or the resume; evaluations and checkpoints are not
+    included in the time.
     """
 
     def __init__(

@@ -7,13 +7,14 @@ import tensorflow as tf
 from absl import logging
 
 from rembert_tf.pipelines import atomic_files
+from rembert_tf.training.metric_sums import MetricSums
 from rembert_tf.training.trainer import Trainer
 
 _DAMAGED = (tf.errors.DataLossError, tf.errors.OpError, IndexError)
 
 
 class TrainingCheckpoint:
-    """Saves and restores a trainer's weights, optimizer slots and counters.
+    """Saves and restores a trainer's weights, optimizer slots, counters and the sums of its metrics.
 
     This is the state to resume from, not the form to publish (`checkpoints/folder.py` writes that).
 
@@ -21,16 +22,23 @@ class TrainingCheckpoint:
         trainer: a compiled trainer whose optimizer is built.
         model_dir: the run's folder.
         keep: how many of the last checkpoints are kept; `save_best` keeps one more.
+
+    Attributes:
+        metric_sums: what the metrics have summed up since the last line of the log. Restoring does not set them yet,
+            since `fit` resets them when it begins: `metric_sums.give_back()` does.
     """
 
     def __init__(self, trainer: Trainer, model_dir: str | pathlib.Path, keep: int):
         self._trainer = trainer
-        self._checkpoint = tf.train.Checkpoint(
-            model=trainer.model,
-            optimizer=trainer.optimizer,
-            batch_number=trainer.batch_number,
-            tokens_seen=trainer.tokens_seen,
-        )
+        self.metric_sums = MetricSums(trainer)
+        state = {
+            "model": trainer.model,
+            "optimizer": trainer.optimizer,
+            "batch_number": trainer.batch_number,
+            "tokens_seen": trainer.tokens_seen,
+        }
+        self._checkpoint = tf.train.Checkpoint(**state, metric_sums=self.metric_sums.variable)
+        self._without_sums = tf.train.Checkpoint(**state)  # as earlier versions wrote it
         folder = pathlib.Path(model_dir) / "checkpoints"
         self._saved_steps = {}
         self._manager = self._make_manager(folder, keep)
@@ -45,6 +53,13 @@ class TrainingCheckpoint:
     def latest(self) -> str | None:
         """Path prefix of the newest checkpoint, or None."""
         return max(self._prefixes(), key=_step, default=None)
+
+    def latest_in(self, model_dir: pathlib.Path) -> str | None:
+        """As `latest`, but in the run's folder, to which the chief writes the same checkpoints."""
+        if self.latest is None:
+            return None
+        own_folder = pathlib.Path(self._manager.directory).parent
+        return str(model_dir / pathlib.Path(self.latest).relative_to(own_folder))
 
     def _prefixes(self) -> list[str]:
         folders = [pathlib.Path(m.directory) for m in (self._manager, self._best_manager)]
@@ -66,6 +81,7 @@ class TrainingCheckpoint:
         step = int(self._trainer.batch_number.numpy())
         if self._saved_steps.get(manager) == step:
             return manager.latest_checkpoint
+        self.metric_sums.note()
         try:
             prefix = manager.save(checkpoint_number=step)
         except tf.errors.OpError as error:
@@ -88,7 +104,7 @@ class TrainingCheckpoint:
         prefixes = sorted(self._prefixes(), key=_step, reverse=True)
         for prefix in prefixes:
             try:
-                self._checkpoint.restore(prefix).assert_existing_objects_matched()
+                self._read(prefix)
             except (ValueError, AssertionError) as error:  # another shape; a variable more
                 raise ValueError(f"{prefix}: not a checkpoint of this model: {error}") from error
             except _DAMAGED as error:
@@ -112,7 +128,7 @@ class TrainingCheckpoint:
         folder = pathlib.Path(model_dir) / "checkpoints"
         for prefix in (folder / f"ckpt-{step}", folder / "best" / f"ckpt-{step}"):
             try:
-                self._checkpoint.restore(str(prefix)).assert_existing_objects_matched()
+                self._read(str(prefix))
             except _DAMAGED:
                 continue
             self._count_restored()
@@ -121,6 +137,11 @@ class TrainingCheckpoint:
             f"{folder}: the chief resumes at step {step}, but this worker cannot read that checkpoint: all workers "
             "must see the same `model_dir`"
         )
+
+    def _read(self, prefix: str) -> None:
+        has_sums = any("metric_sums" in name for name, _ in tf.train.list_variables(prefix))
+        checkpoint = self._checkpoint if has_sums else self._without_sums
+        checkpoint.restore(prefix).assert_existing_objects_matched()
 
     def _count_restored(self) -> int:
         trainer = self._trainer

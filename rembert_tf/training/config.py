@@ -4,6 +4,10 @@ import dataclasses
 import re
 from typing import Literal
 
+from rembert_tf.pipelines import xtreme
+from rembert_tf.pipelines.finetuning_config import LengthConfig
+from rembert_tf.training.retrieval_config import RetrievalConfig
+
 
 def _field(default, help_text):
     return dataclasses.field(default=default, metadata={"help": help_text})
@@ -176,6 +180,11 @@ class PretrainingConfig:
         "In place of `model_config`: the model folder (or Hub id) whose training goes on; a new "
         "masked-LM head is made if it has none.",
     )
+    initial_attention: Literal["random", "neighbours"] = _field(
+        "random",
+        "With `model_config`: `neighbours` lets the heads of the first layer start by looking at the pieces beside, "
+        "so that a small model leaves the unigrams sooner (docs/a_run_that_learns.md).",
+    )
     tokenizer: str = _field(
         "", "Vocabulary: a sentencepiece.model or its folder; default: that of `init_checkpoint`."
     )
@@ -196,6 +205,12 @@ class PretrainingConfig:
             self,
             "tokenizer",
         )
+        require(
+            self.initial_attention == "random" or not self.init_checkpoint,
+            "`initial_attention` is for fresh weights, not for those of `init_checkpoint`",
+            self,
+            "initial_attention",
+        )
         require(self.steps > 0, "`steps` must be positive", self, "steps")
         require(
             self.evaluation_sequences >= 0,
@@ -210,7 +225,8 @@ class FinetuningConfig:
     """The start and length of a fine-tuning run."""
 
     init_checkpoint: str = _field(
-        "", "Model folder to start from, as `rembert-pretrain` leaves in <model_dir>/model."
+        "",
+        "Model folder to start from, as `rembert-pretrain` leaves in <model_dir>/model, or a Hub id.",
     )
     model_config: str = _field(
         "", "In place of `init_checkpoint`: a random encoder of this named size or config.json."
@@ -219,6 +235,11 @@ class FinetuningConfig:
         "", "Vocabulary: a sentencepiece.model or its folder; default: that of `init_checkpoint`."
     )
     epochs: float = _field(3.0, "Passes over the training data (3: Chung et al. 2021, Table 15).")
+    num_seeds: int = _field(
+        1,
+        "Runs with the seeds `seed`, `seed` + 1, ... in <model_dir>/seed_1, seed_2, ..., and their mean score in "
+        "summary.json.",
+    )
     num_hidden_layers: int | None = _field(
         None,
         "Layers of `init_checkpoint` to keep, counted from the input (Chung et al. 2021, Table 5); default: all.",
@@ -249,6 +270,7 @@ class FinetuningConfig:
             self,
             "layer_decay",
         )
+        require(self.num_seeds > 0, "`num_seeds` must be at least 1", self, "num_seeds")
         for name in ("freeze_layers", "lora_rank"):
             require(getattr(self, name) >= 0, f"`{name}` must not be negative", self, name)
         require(
@@ -278,33 +300,81 @@ class FinetuningConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PredictionConfig:
+class PredictionConfig(LengthConfig, RetrievalConfig):
     """What `rembert-predict` predicts, with what, and where it writes."""
 
-    task: str = dataclasses.field(metadata={"help": "Task of XTREME: udpos, xnli."})
-    data_dir: str = dataclasses.field(
-        metadata={"help": "Folder that holds one folder a task, as XTREME's script leaves it."}
+    task: str = dataclasses.field(metadata={"help": f"Task of XTREME: {', '.join(xtreme.TASKS)}."})
+    data_dir: str = _field(
+        "",
+        "Folder that holds one folder a task, as XTREME's script leaves it, or raw downloads: all files of `split` "
+        "are predicted.",
     )
-    output_dir: str = dataclasses.field(
-        metadata={"help": "Where <task>/<split>-<language>.tsv are written."}
+    output_dir: str = _field(
+        "", "With `data_dir`: where <task>/<split>-<language>.tsv are written."
     )
-    model: str = _field("", "Fine-tuned model folder: <model_dir>/model of `rembert-finetune`.")
+    input: str = _field(
+        "",
+        "In place of `data_dir`: one file, or - for standard input, of plain text: one line, one prediction.",
+    )
+    input_format: Literal["text", "task"] = _field(
+        "text",
+        "What `input` is: plain text (a sentence; a pair with a tab between; a question, a tab, its text), or a file "
+        "in any of the formats of `task`.",
+    )
+    output: str = _field("-", "With `input`: the file to write; - is standard output.")
+    model: str = _field(
+        "", "Fine-tuned model folder, <model_dir>/model of `rembert-finetune`, or a Hub id."
+    )
     baseline: Literal["", "most_frequent_tag", "most_frequent_tag_of_word", "majority_class"] = (
         _field("", "In place of `model`: predict what this baseline learns from the train file.")
     )
     train_language: str = _field("en", "Language whose train file `baseline` learns from.")
     split: Literal["test", "dev", "train"] = _field("test", "Which files to predict.")
     languages: tuple[str, ...] = _field((), "Languages to predict; default: all with a file.")
-    max_seq_length: int = _field(128, "Longest sequence in pieces; longer sentences are split.")
+    language: str = _field("", "With `input`: code of its language, for formats that depend on it.")
+    labels: Literal["task", "model"] = _field(
+        "task",
+        "Whose labels count with `data_dir`: `model` lets a model have others than the task.",
+    )
     batch_size: int = _field(64, "Sequences in a batch.")
+    resume: bool = _field(False, "Leave out the languages that this model has predicted already.")
 
     def __post_init__(self):
         """Checks the values."""
+        LengthConfig.__post_init__(self)
+        RetrievalConfig.__post_init__(self)
         require(
             bool(self.model) != bool(self.baseline),
             "Give either `model` or `baseline`",
             self,
             "model",
+        )
+        require(
+            bool(self.data_dir) != bool(self.input),
+            "Give either `data_dir` or `input`",
+            self,
+            "data_dir",
+        )
+        require(
+            bool(self.data_dir) == bool(self.output_dir),
+            "`output_dir` belongs to `data_dir`, `output` to `input`",
+            self,
+            "output_dir",
+        )
+        require(
+            not (self.baseline and self.input), "`baseline` needs a `data_dir`", self, "baseline"
+        )
+        require(
+            not self.input or xtreme.get_task(self.task).kind != "retrieval",
+            f"{self.task} compares two files: give `data_dir` in place of `input`",
+            self,
+            "input",
+        )
+        require(
+            self.input_format == "text" or self.output != "-",
+            "`output` must be a file where `input_format` is task",
+            self,
+            "output",
         )
         require(self.batch_size > 0, "`batch_size` must be positive", self, "batch_size")
 

@@ -2,6 +2,7 @@
 
 import functools
 import os
+from collections.abc import Callable
 
 import tensorflow as tf
 
@@ -67,8 +68,8 @@ def check_batches(
 def per_replica_batches(dataset: tf.data.Dataset, strategy: tf.distribute.Strategy):
     """Returns the dataset from which each replica gets its rows of every batch, in the order of the replicas.
 
-    All workers read all batches and keep their own rows, so that together they see exactly the batch that one device
-    sees, whatever its size, and wherever the data start.
+    All workers make all batches and keep their own rows, so that together they see exactly the batch that one device
+    sees, whatever its size, and wherever the data start. `per_worker_batches` spares them the rows of the others.
 
     Args:
         dataset: global batches: tensors `[B, ...]`.
@@ -77,18 +78,43 @@ def per_replica_batches(dataset: tf.data.Dataset, strategy: tf.distribute.Strate
     Returns:
         A `tf.distribute.DistributedDataset`; with one replica, `dataset` itself.
     """
-    replicas = strategy.num_replicas_in_sync
-    if replicas == 1:
-        return dataset
+
+    def rows_of(worker, workers):
+        return dataset if workers == 1 else dataset.map(_part_of(dataset, worker, workers))
+
+    return per_worker_batches(rows_of, strategy)
+
+
+def per_worker_batches(
+    make: Callable[[int, int], tf.data.Dataset], strategy: tf.distribute.Strategy
+):
+    """Returns what `per_replica_batches` does, from data of which each worker makes its own rows alone.
+
+    `fit` and `evaluate` of a `Trainer` take it as it is:
+
+        batches = per_worker_batches(
+            lambda worker, workers: make_pretraining_dataset(..., worker=worker, workers=workers), strategy
+        )
+        trainer.fit(batches, shuffle=False)
+
+    Args:
+        make: maps the number of a worker, from 0, and the number of workers to that worker's rows of every batch.
+            Together, in the order of the workers, they are the batch.
+        strategy: the strategy.
+
+    Returns:
+        A `tf.distribute.DistributedDataset`; with one replica, the dataset that `make` made.
+    """
+    if strategy.num_replicas_in_sync == 1:
+        return make(0, 1)
 
     def of_this_worker(context):
-        here = replicas // context.num_input_pipelines
-        first = context.input_pipeline_id * here
+        dataset = make(context.input_pipeline_id, context.num_input_pipelines)
+        here = context.num_replicas_in_sync // context.num_input_pipelines
 
         def parts(*batch):
-            batch = batch if isinstance(dataset.element_spec, tuple) else batch[0]
-            numbers = tf.data.Dataset.range(first, first + here)
-            return numbers.map(lambda number: part_of_batch(batch, number, replicas))
+            numbers = tf.data.Dataset.range(here)
+            return numbers.map(lambda number: _part_of(dataset, number, here)(*batch))
 
         made = dataset.flat_map(parts)
         batches = dataset.cardinality()
@@ -99,6 +125,31 @@ def per_replica_batches(dataset: tf.data.Dataset, strategy: tf.distribute.Strate
         return made.prefetch(2 * here)
 
     return strategy.distribute_datasets_from_function(of_this_worker)
+
+
+def workers_of(strategy: tf.distribute.Strategy) -> tuple[list[int], int]:
+    """Returns the numbers of the workers for which this process makes data, and how many workers there are.
+
+    They are those that `per_worker_batches` hands to `make`: the process itself; on a TPU, each of the TPU's hosts.
+    """
+    contexts = []
+
+    def keep(context):
+        contexts.append(context)
+        return tf.data.Dataset.range(1)
+
+    strategy.distribute_datasets_from_function(keep)
+    return [context.input_pipeline_id for context in contexts], contexts[0].num_input_pipelines
+
+
+def _part_of(dataset: tf.data.Dataset, number, count: int) -> Callable:
+    """Returns the function from the components of a batch of `dataset` to part `number` of `count`."""
+
+    def part(*batch):
+        batch = batch if isinstance(dataset.element_spec, tuple) else batch[0]
+        return part_of_batch(batch, number, count)
+
+    return part
 
 
 @functools.cache

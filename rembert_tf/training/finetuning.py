@@ -6,15 +6,15 @@ import keras
 import tensorflow as tf
 from absl import logging
 
-from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
+from rembert_tf.checkpoints import hub
+from rembert_tf.checkpoints.folder import check_replaceable, load_pretrained, save_pretrained
 from rembert_tf.checkpoints.vocabulary import config_for_tokenizer
-from rembert_tf.evaluation.accuracy import accuracy
-from rembert_tf.evaluation.tagging import token_accuracy
 from rembert_tf.named_sizes import load_config
-from rembert_tf.pipelines import finetuning as data_lib
-from rembert_tf.pipelines import xtreme
+from rembert_tf.pipelines import atomic_files, finetuning_data, readers
+from rembert_tf.pipelines import finetuning as batches
+from rembert_tf.pipelines.features import Features
 from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
-from rembert_tf.pipelines.readers import READERS, load_features
+from rembert_tf.pipelines.finetuning_data import FinetuningData
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.training.callbacks import run_callbacks
 from rembert_tf.training.checkpointing import TrainingCheckpoint
@@ -28,13 +28,16 @@ from rembert_tf.training.config import (
 from rembert_tf.training.determinism import use_deterministic_ops
 from rembert_tf.training.distribution import check_batches, make_strategy
 from rembert_tf.training.freezing import freeze
-from rembert_tf.training.label_predictor import MODEL_OF_KIND, LabelPredictor
+from rembert_tf.training.label_predictor import LabelPredictor
 from rembert_tf.training.optimizers import make_optimizer
 from rembert_tf.training.plots import plot_finetuning
 from rembert_tf.training.preemption import stopping_on_signals
 from rembert_tf.training.run_folder import MetricsLog, open_run_folder, read_metrics
+from rembert_tf.training.task_kinds import KINDS, dev_score
 from rembert_tf.training.trainer import Trainer
 from rembert_tf.training.workers import working_together
+
+RESULT = "result.json"
 
 
 def finetune(
@@ -44,15 +47,18 @@ def finetune(
     optimizer: OptimizerConfig,
     distribution: DistributionConfig,
 ) -> float:
-    """Fine-tunes on one language's training file and leaves the best step in `<model_dir>/model`.
+    """Fine-tunes on one task and leaves the best step in `<model_dir>/model`, its score in `result.json`.
 
-    The best step is the one with the highest dev accuracy in the training language; test files are not read.
+    The best step is the one with the highest score on the dev data; a test file is only ever compared with the
+    training and dev data, to refuse them if they are the same.
 
     Returns:
-        The best dev accuracy, between 0 and 1.
+        The best dev score, between 0 and 1.
 
     Raises:
-        ValueError: settings that do not fit each other, the data, or the run that is resumed.
+        ValueError: settings that do not fit each other, the data, or the run that is resumed; or `<model_dir>/model`
+            holds what is not to be replaced.
+        FileNotFoundError: there is no such model or file.
         FloatingPointError: the loss or a gradient is no longer finite.
         ConnectionError: another worker has gone.
         Preempted: SIGTERM or SIGINT came, and the run is saved.
@@ -67,26 +73,22 @@ def finetune(
 def _finetune(configs, strategy, worker, threads):
     run, finetuning, data, optimizer, distribution = configs
     keras.utils.set_random_seed(data.seed % 2**32)  # NumPy takes no larger seed
-    task = xtreme.get_task(data.task)
-    if finetuning.init_checkpoint and not pathlib.Path(finetuning.init_checkpoint).is_dir():
-        raise FileNotFoundError(
-            "`init_checkpoint` must be a model folder. "
-            f"Received: init_checkpoint={finetuning.init_checkpoint!r}"
-        )
-    tokenizer = RemBertTokenizer.from_file(finetuning.tokenizer or finetuning.init_checkpoint)
-    train_path = xtreme.find_split(task, data.data_dir, "train", data.train_language)
-    train = load_features(
-        task,
-        train_path,
-        tokenizer,
-        data.max_seq_length,
-        max_examples=data.max_train_examples,
-        seed=data.seed,
-    )
-    dev_path = xtreme.find_split(task, data.data_dir, "dev", data.train_language)
-    total_steps = data_lib.num_training_batches(train.num_rows, data.batch_size, finetuning.epochs)
+    check_replaceable(
+        str(pathlib.Path(run.model_dir) / "model")
+    )  # now, not after the first evaluation
+    start_from = _model_folder(finetuning.init_checkpoint)
+    tokenizer = RemBertTokenizer.from_file(finetuning.tokenizer or start_from)
+    read = finetuning_data.load(data)
+    kind = KINDS[read.task.kind]
+    train = _make_features(read, read.train, tokenizer, data)
+    dev = _make_features(read, read.dev, tokenizer, data)
+    if not dev.sample_weights.any():
+        raise ValueError(f"{read.files[-1]}: the dev file must have labels to select by.")
+    total_steps = batches.num_training_batches(train.num_rows, data.batch_size, finetuning.epochs)
     with strategy.scope():
-        model = _make_model(finetuning, task, tokenizer, distribution.dtype)
+        model = _make_model(
+            finetuning, start_from, kind.model_class, read.labels, tokenizer, distribution.dtype
+        )
         check_sequence_length(data.max_seq_length, model.config)
         check_batches(distribution, strategy, data.batch_size, data.pad_to_max)
         if tokenizer.vocab_size > model.config.vocab_size:
@@ -99,23 +101,17 @@ def _finetune(configs, strategy, worker, threads):
         trainer = Trainer(model)
         trainer.compile(
             make_optimizer(optimizer, model, total_steps, layer_decay=finetuning.layer_decay),
-            keras.losses.SparseCategoricalCrossentropy(from_logits=True),
-            weighted_metrics=[keras.metrics.SparseCategoricalAccuracy(name="accuracy")],
+            kind.make_loss(),
+            weighted_metrics=kind.make_metrics(),
             gradient_accumulation_steps=distribution.gradient_accumulation_steps,
             jit_compile=distribution.jit_compile,
         )
-    folder = open_run_folder(
-        worker.folder,
-        run.resume,
-        configs,
-        [train_path, dev_path],
-        threads,
-    )
+    folder = open_run_folder(worker.folder, run.resume, configs, list(read.files), threads)
     worker.check_same("data", (folder / "flags.txt").read_bytes())
     model.config.to_json_file(folder / "config.json")
     checkpoint = TrainingCheckpoint(trainer, folder, run.keep_checkpoints)
     start = worker.restore(checkpoint) if run.resume else 0
-    selection = DevSelection(model, tokenizer, task, dev_path, data, folder, start)
+    selection = DevSelection(model, tokenizer, read, dev, data, folder, start)
 
     def evaluate(step: int) -> None:
         if selection(step) and run.keep_best:
@@ -127,7 +123,7 @@ def _finetune(configs, strategy, worker, threads):
             evaluate(start)
         else:
             trainer.fit(
-                data_lib.make_training_dataset(train, data, start_batch=start),
+                batches.make_training_dataset(train, data, start_batch=start),
                 shuffle=False,
                 verbose=0,
                 callbacks=run_callbacks(
@@ -141,41 +137,85 @@ def _finetune(configs, strategy, worker, threads):
                 ),
             )
     plot_finetuning(folder)
-    logging.info("best dev accuracy %.2f %%; model: %s", 100 * selection.best, folder / "model")
+    logging.info(
+        "best dev %s %.2f %%, step %d; model: %s", read.task.score, 100 * selection.best,
+        selection.best_step, folder / "model",
+    )  # fmt: skip
+    atomic_files.write_json(
+        folder / RESULT,
+        {
+            "task": data.task, "seed": data.seed, "dev_score": read.task.score,
+            "best": selection.best, "best_step": selection.best_step, "steps": total_steps,
+        },
+    )  # fmt: skip
     return selection.best
 
 
-def _make_model(finetuning: FinetuningConfig, task, tokenizer, dtype: str) -> keras.Model:
-    model_class = MODEL_OF_KIND[task.kind]
-    if finetuning.init_checkpoint:
+def _model_folder(init_checkpoint: str) -> str:
+    """Returns the folder of the model to start from, downloaded if it is on the Hub; "" for none."""
+    if not init_checkpoint:
+        return ""
+    try:
+        return hub.local_folder(init_checkpoint)
+    except FileNotFoundError as error:
+        raise FileNotFoundError(
+            f"`init_checkpoint` must be a model folder, or the id of a model on the Hub: {error}"
+        ) from error
+
+
+def _make_features(
+    read: FinetuningData, examples: list, tokenizer: RemBertTokenizer, data: FinetuningDataConfig
+) -> Features:
+    settings = readers.settings(read.reader.feature_settings, data)
+    return read.reader.make_features(
+        examples, tokenizer, read.labels, data.max_seq_length, **settings
+    )
+
+
+def _make_model(finetuning, start_from, model_class, labels, tokenizer, dtype: str) -> keras.Model:
+    if start_from:
         model, _ = load_pretrained(
-            finetuning.init_checkpoint,
+            start_from,
             model_class,
             num_hidden_layers=finetuning.num_hidden_layers,
-            id2label=task.labels,
+            id2label=labels or None,
             dtype=dtype,
         )
         return model
     config = config_for_tokenizer(load_config(finetuning.model_config), tokenizer)
-    return model_class(config.replace(id2label=task.labels), dtype=dtype)
+    return model_class(config.replace(id2label=labels), dtype=dtype)
 
 
 class DevSelection:
-    """Predicts the dev file, and publishes the model whenever its accuracy is the best so far."""
+    """Predicts the dev data, and publishes the model whenever its score is the best so far.
 
-    def __init__(self, model, tokenizer, task, dev_path, data, folder: pathlib.Path, start: int):
+    Attributes:
+        metrics: the run's `metrics.jsonl`.
+        best: the best score so far, -1 before the first one.
+        best_step: the step that had it first.
+    """
+
+    def __init__(
+        self,
+        model: keras.Model,
+        tokenizer: RemBertTokenizer,
+        read: FinetuningData,
+        features: Features,
+        data: FinetuningDataConfig,
+        folder: pathlib.Path,
+        start: int,
+    ):
         self.metrics = MetricsLog(folder, start)
-        earlier = [line["score"] for line in read_metrics(folder) if line["kind"] == "dev"]
-        self.best = max(earlier, default=-1.0)
+        scores = {
+            line["step"]: line["score"] for line in read_metrics(folder) if line["kind"] == "dev"
+        }
+        self.best_step = max(scores, key=scores.get, default=0)
+        self.best = scores.get(self.best_step, -1.0)
         self._model = model
         self._tokenizer = tokenizer
-        self._reader = READERS[task.kind]
-        self._examples = self._reader.read_examples(dev_path, task.labels)
-        self._features = self._reader.make_features(
-            self._examples, tokenizer, task.labels, data.max_seq_length
-        )
-        if not self._features.sample_weights.any():
-            raise ValueError(f"{dev_path}: the dev file must have labels to select by.")
+        self._read = read
+        self._features = features
+        self._data = data
         self._predictor = LabelPredictor(model, data.batch_size)
         self._folder = folder
         self._writer = tf.summary.create_file_writer(str(folder / "tensorboard" / "dev"))
@@ -184,21 +224,20 @@ class DevSelection:
         """Evaluates the model at `step`.
 
         Returns:
-            Whether the accuracy is the best so far.
+            Whether the score is the best so far.
         """
-        predicted = self._reader.predictions(self._features, self._predictor(self._features))
-        if isinstance(predicted[0], list):
-            value = token_accuracy([list(example.tags) for example in self._examples], predicted)
-        else:
-            value = accuracy([example.label for example in self._examples], predicted)
+        reader, task = self._read.reader, self._read.task
+        settings = readers.settings(reader.prediction_settings, self._data)
+        predicted = reader.predictions(self._features, self._predictor(self._features), **settings)
+        value = dev_score(task.score, self._read.dev, predicted, self._data.train_language)
         best = value > self.best
-        logging.info("dev, step %d: accuracy %.2f %%%s", step, 100 * value,
+        logging.info("dev, step %d: %s %.2f %%%s", step, task.score, 100 * value,
                      ", the best so far" if best else "")  # fmt: skip
         if best:  # published before it is noted: what a kill left out is done again
-            self.best = value
+            self.best, self.best_step = value, step
             save_pretrained(self._model, self._folder / "model", self._tokenizer)
         self.metrics.write("dev", step, {"score": value})
         with self._writer.as_default(step):
-            tf.summary.scalar("accuracy", value)
+            tf.summary.scalar(task.score, value)
         self._writer.flush()
         return best

@@ -1,40 +1,60 @@
-"""The labels that a model gives to features, and which model serves which kind of task."""
+"""What a model says about features, in their order."""
 
 import keras
 import numpy as np
 import tensorflow as tf
+from tqdm import tqdm
 
-from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
-from rembert_tf.models.token_classification import RemBertForTokenClassification
 from rembert_tf.pipelines import finetuning
 from rembert_tf.pipelines.features import Features
-
-MODEL_OF_KIND = {
-    "tagging": RemBertForTokenClassification,
-    "classification": RemBertForSequenceClassification,
-}
+from rembert_tf.training.task_kinds import KINDS
 
 
 class LabelPredictor:
-    """Predicts the most probable label of each position (tagging) or row (classification).
+    """Runs a model over features: the most probable label of each position (tagging) or row (classification).
+
+    For questions, it returns the logits of both ends of an answer.
 
     Args:
-        model: a token or sequence classification model; it may go on training between calls.
+        model: a model of one of `KINDS`; it may go on training between calls.
         batch_size: rows a batch; batches hold rows of similar length.
     """
 
     def __init__(self, model: keras.Model, batch_size: int):
         self._batch_size = batch_size
+        (outputs,) = (
+            kind.outputs for kind in KINDS.values() if isinstance(model, kind.model_class)
+        )
         spec = tf.TensorSpec([None, None], tf.int32)
         features = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), spec)
 
         @tf.function(input_signature=[features])
-        def label_ids(inputs):
-            return tf.argmax(model(inputs, training=False), axis=-1, output_type=tf.int32)
+        def predict(inputs):
+            return outputs(model(inputs, training=False))
 
-        self._label_ids = label_ids
+        self._predict = predict
 
-    def __call__(self, features: Features) -> np.ndarray:
-        """Returns label ids in the order of `features`, int32 `[S]` or `[R]`: the shape of its labels."""
+    def __call__(self, features: Features, progress: str = "") -> np.ndarray:
+        """Returns the outputs in the order of `features`.
+
+        Args:
+            features: what to predict; no row at all is well, too.
+            progress: what the progress bar on a terminal is called; no bar without a name.
+
+        Returns:
+            int32 `[S]` or `[R]`, label ids; float32 `[S, 2]` for questions.
+        """
+        if not features.num_rows:
+            output = self._predict.get_concrete_function().structured_outputs
+            by_position = features.outputs_belong_to == "positions"
+            return np.zeros([0, *output.shape[1 + by_position :]], output.dtype.as_numpy_dtype)
         batches = finetuning.make_inference_dataset(features, self._batch_size)
-        return batches.restore(self._label_ids(inputs).numpy() for inputs, _, _ in batches.dataset)
+        # `disable=None` draws on terminals only.
+        bar = tqdm(
+            batches.dataset,
+            progress,
+            len(batches),
+            unit="batch",
+            disable=None if progress else True,
+        )
+        return batches.restore(self._predict(inputs).numpy() for inputs, _, _ in bar)

@@ -1,6 +1,7 @@
 """The guard against a run that goes on with weights that are no numbers."""
 
 import math
+import pathlib
 
 import keras
 
@@ -11,11 +12,16 @@ class NanGuard(keras.callbacks.Callback):
     """Ends the run at the first step whose loss or gradient is not finite, before that state is saved.
 
     A step that the optimizer skipped (a float16 gradient that overflowed) has done no harm and is let pass.
+
+    Args:
+        checkpoint: the training state.
+        folder: the run's folder, whose checkpoints the message of every worker names.
     """
 
-    def __init__(self, checkpoint: TrainingCheckpoint):
+    def __init__(self, checkpoint: TrainingCheckpoint, folder: pathlib.Path):
         super().__init__()
         self._checkpoint = checkpoint
+        self._folder = folder
         self._skipped = 0
         self._mean_was_finite = True
 
@@ -41,7 +47,7 @@ class NanGuard(keras.callbacks.Callback):
 
     def _message(self, loss: float, norm: float) -> str:
         step = int(self.model.batch_number.numpy())
-        good = self._checkpoint.latest
+        good = self._checkpoint.latest_in(self._folder)
         return (
             f"step {step} is the first whose loss or gradient is not finite (loss {loss}, gradient norm {norm}); it "
             f"trained on batch {step - 1}, counted from 0. "

@@ -6,15 +6,17 @@ import keras
 from absl import logging
 
 from rembert_tf.checkpoints import hub
-from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
+from rembert_tf.checkpoints.folder import check_replaceable, load_pretrained, save_pretrained
 from rembert_tf.checkpoints.vocabulary import config_for_tokenizer
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.named_sizes import load_config
 from rembert_tf.pipelines import pretraining as data_lib
-from rembert_tf.pipelines import records
+from rembert_tf.pipelines import record_reader
 from rembert_tf.pipelines.config import PretrainingDataConfig
 from rembert_tf.pipelines.manifest import MANIFEST_FILE, Manifest
+from rembert_tf.pipelines.readable_records import open_records
 from rembert_tf.pipelines.tokenization import MODEL_FILE, RemBertTokenizer
+from rembert_tf.pipelines.unigram_baseline import unigram_baseline
 from rembert_tf.training.callbacks import run_callbacks
 from rembert_tf.training.checkpointing import TrainingCheckpoint
 from rembert_tf.training.config import (
@@ -25,9 +27,10 @@ from rembert_tf.training.config import (
     check_sequence_length,
 )
 from rembert_tf.training.determinism import use_deterministic_ops
-from rembert_tf.training.distribution import check_batches, make_strategy
+from rembert_tf.training.distribution import check_batches, make_strategy, per_worker_batches
 from rembert_tf.training.heldout_evaluation import HeldoutEvaluation
 from rembert_tf.training.language_shares import LanguageShares
+from rembert_tf.training.neighbour_attention import look_at_neighbours
 from rembert_tf.training.optimizers import make_optimizer
 from rembert_tf.training.plots import plot_pretraining
 from rembert_tf.training.preemption import stopping_on_signals
@@ -53,7 +56,8 @@ def pretrain(
 
     Raises:
         FileNotFoundError: no records, vocabulary or model folder where one should be.
-        ValueError: settings that do not fit each other, the data, or the run that is resumed.
+        ValueError: settings that do not fit each other, the data, or the run that is resumed; or `<model_dir>/model`
+            holds what is not to be replaced.
         FloatingPointError: the loss or a gradient is no longer finite.
         ConnectionError: another worker has gone.
         Preempted: SIGTERM or SIGINT came, and the run is saved.
@@ -67,19 +71,26 @@ def pretrain(
 
 def _pretrain(configs, strategy, worker, threads):
     run, pretraining, data, optimizer, distribution = configs
+    for name in ("model", "best_model") if run.keep_best else ("model",):
+        check_replaceable(
+            str(pathlib.Path(run.model_dir) / name)
+        )  # now, not after days of training
     keras.utils.set_random_seed(data.seed % 2**32)  # NumPy takes no larger seed
     init_folder = _local_init_folder(pretraining.init_checkpoint)
     tokenizer = _load_tokenizer(pretraining.tokenizer, init_folder, data.records_dir)
-    data_lib.open_records(data, tokenizer)  # checked before a large model is made
+    open_records(data, tokenizer)  # checked before a large model is made
     with strategy.scope():
         if init_folder:
             model = _load_model(init_folder, tokenizer, distribution.dtype)
         else:
             config = config_for_tokenizer(load_config(pretraining.model_config), tokenizer)
             model = RemBertForMaskedLM(config, dtype=distribution.dtype)
+            if pretraining.initial_attention == "neighbours":
+                look_at_neighbours(model.encoder, data.max_seq_length)
         trainer = masked_lm_trainer(model, optimizer, distribution, pretraining.steps)
     check_sequence_length(data.max_seq_length, model.config)
     check_batches(distribution, strategy, data.batch_size, pad_to_max=True)
+    worker.check_rows(data.batch_size)
     heldout = data_lib.make_evaluation_datasets(
         data, tokenizer, max_sequences=pretraining.evaluation_sequences
     )
@@ -96,9 +107,14 @@ def _pretrain(configs, strategy, worker, threads):
     checkpoint = TrainingCheckpoint(trainer, folder, run.keep_checkpoints)
     start = worker.restore(checkpoint) if run.resume else 0
     evaluation = HeldoutEvaluation(
-        trainer, heldout, data_lib.unigram_baseline(data, tokenizer, heldout), folder, start
+        trainer, heldout, unigram_baseline(data, tokenizer, heldout), folder, start
     )
-    shares = LanguageShares(folder, data, data_lib.open_records(data, tokenizer))
+    shares = LanguageShares(folder, data, open_records(data, tokenizer))
+
+    def make_rows(number: int, workers: int):
+        return data_lib.make_pretraining_dataset(
+            data, tokenizer, start_batch=start, worker=number, workers=workers
+        )
 
     def evaluate(step: int) -> None:
         shares.write(step)
@@ -106,13 +122,13 @@ def _pretrain(configs, strategy, worker, threads):
             checkpoint.save_best()
             save_pretrained(model, folder / "best_model", tokenizer)
 
-    with stopping_on_signals(trainer.request_stop), records.naming_damage():
+    with stopping_on_signals(trainer.request_stop), record_reader.naming_damage():
         updates = int(trainer.optimizer.iterations.numpy())
         if updates in (0, pretraining.steps):
             evaluate(start)
         if updates < pretraining.steps:
             trainer.fit(
-                data_lib.make_pretraining_dataset(data, tokenizer, start_batch=start),
+                per_worker_batches(make_rows, strategy),
                 shuffle=False,
                 verbose=0,
                 callbacks=run_callbacks(

@@ -10,7 +10,7 @@ from absl import logging
 class Profile(keras.callbacks.Callback):
     """Profiles the steps from `first` to `last`, both included, into `<folder>/plugins/profile`.
 
-    A run that reaches its end, or is resumed, inside the range profiles what it does of it; a signal loses the profile.
+    A run that reaches its end, is stopped by a signal, or is resumed inside the range profiles what it does of it.
     """
 
     def __init__(self, first: int, last: int, folder: pathlib.Path):
@@ -19,6 +19,7 @@ class Profile(keras.callbacks.Callback):
         self._last = last
         self._folder = folder
         self._running = False
+        self._first_done = None
         self._step_mark = None
 
     def on_train_batch_begin(self, batch, logs=None):
@@ -28,6 +29,7 @@ class Profile(keras.callbacks.Callback):
             if not self._running:
                 tf.profiler.experimental.start(str(self._folder))
                 self._running = True
+                self._first_done = step
             self._step_mark = tf.profiler.experimental.Trace("train", step_num=step, _r=1)
             self._step_mark.__enter__()
 
@@ -35,7 +37,8 @@ class Profile(keras.callbacks.Callback):
         """Stops after the last step."""
         if self._running:
             self._step_mark.__exit__(None, None, None)
-            if int(self.model.batch_number.numpy()) >= self._last:
+            is_last = int(self.model.batch_number.numpy()) >= self._last
+            if is_last or self.model.stop_requested.numpy():
                 self._stop()
 
     def on_train_end(self, logs=None):
@@ -46,4 +49,5 @@ class Profile(keras.callbacks.Callback):
     def _stop(self) -> None:
         tf.profiler.experimental.stop()
         self._running = False
-        logging.info("profile of steps %d to %d: %s", self._first, self._last, self._folder)
+        last = int(self.model.batch_number.numpy())
+        logging.info("profile of steps %d to %d: %s", self._first_done, last, self._folder)

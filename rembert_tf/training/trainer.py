@@ -9,24 +9,25 @@ penalties from `model.losses` are added once, undivided; gradients are summed ov
 made dense (repeated ids added up), summed over the replicas, and only then handed to the optimizer, which clips what
 is already global.
 
-The hooks `_make_function`, `_maybe_symbolic_build` and the optimizer's `_all_reduce_sum_gradients` are private to
-Keras; its minor version is pinned in setup.py and `tests/training/test_trainer.py` names this file when they move.
+`loss_values.py` says what a value and its weight are, `execution.py` how `fit` comes to call the step,
+`micro_batches.py` how a batch is cut. The optimizer's hook `_all_reduce_sum_gradients` and `_loss_tracker` are private
+to Keras; its minor version is pinned in setup.py and `tests/training/test_trainer.py` names this file when they move.
 """
 
 from typing import Any
 
 import keras
 import tensorflow as tf
-from keras import tree
 
-from rembert_tf.training.distribution import per_replica_batches
+from rembert_tf.training.execution import Execution
+from rembert_tf.training.loss_values import in_float32, one_for_each_slot, slot_weights, unreduced
 from rembert_tf.training.micro_batches import sum_over_micro_batches
 
 SUM = tf.distribute.ReduceOp.SUM
 
 
 @keras.saving.register_keras_serializable(package="rembert_tf")
-class Trainer(keras.Model):
+class Trainer(Execution):
     """Wraps a model; `fit` and `evaluate` of the wrapper train and measure the model itself.
 
     Create both under the strategy's scope, as any Keras model:
@@ -41,7 +42,8 @@ class Trainer(keras.Model):
 
     Data are Keras tuples `(features, labels, sample_weights)`. With weights, the loss is the mean over weight slots;
     without, over examples. Any Keras loss or function that gives one value an example or a slot will do. A batch is the
-    global one: each replica takes its rows. With several workers, the data of each must be the same, batch for batch.
+    global one: each replica takes its rows. With several workers, the data of each must be the same, batch for batch;
+    or each makes its own rows alone, and `distribution.per_worker_batches` wraps what they make.
 
     Args:
         model: a built `keras.Model`.
@@ -93,25 +95,20 @@ class Trainer(keras.Model):
             ValueError: the loss asks for reduction "sum", which has no meaning independent of the batch; or
                 `gradient_accumulation_steps` is below 1.
         """
-        if getattr(loss, "reduction", None) == "sum":
-            raise ValueError(
-                "`loss` must not have reduction 'sum': the trainer divides by the global weight. "
-                f"Received: loss={loss!r}"
-            )
         if gradient_accumulation_steps < 1:
             raise ValueError(
                 "`gradient_accumulation_steps` must be at least 1. "
                 f"Received: gradient_accumulation_steps={gradient_accumulation_steps}"
             )
-        super().compile(optimizer=optimizer, loss=loss, jit_compile=False, **kwargs)
+        self._loss_values = unreduced(loss)
+        # Keras' own loss stays unset: it would ask which label belongs to which output.
+        super().compile(optimizer=optimizer, jit_compile=False, **kwargs)
         # Gradients arrive at the optimizer already summed over the replicas.
         optimizer = getattr(self.optimizer, "inner_optimizer", self.optimizer)
         optimizer._all_reduce_sum_gradients = lambda gradients_and_variables: list(
             gradients_and_variables
         )
         self._gradient_accumulation_steps = gradient_accumulation_steps
-        loss = keras.losses.get(loss)
-        self._loss_values = loss.call if isinstance(loss, keras.losses.Loss) else loss
         self._loss_and_gradients_function = (
             tf.function(self._loss_and_gradients, jit_compile=True)
             if jit_compile
@@ -135,12 +132,12 @@ class Trainer(keras.Model):
             stop: whether this worker wants to stop, bool scalar.
 
         Returns:
-            What `_count` counts, the same on all replicas: gradient norm, tokens, whether to stop, whether the
-            optimizer skipped the update.
+            What `after_train_step` counts, the same on all replicas: gradient norm, tokens, whether to stop, whether
+            the optimizer skipped the update.
         """
         features, _, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
         replica = tf.distribute.get_replica_context()
-        weight = tf.reduce_sum(_weights(features, sample_weight))
+        weight = tf.reduce_sum(slot_weights(features, sample_weight))
         # One vector, one message to the other replicas. A float32 holds up to 16.7 million tokens exactly.
         sums = tf.stack([weight, _number_of_tokens(features), tf.cast(stop, tf.float32)])
         total_weight, tokens, stop = tf.unstack(replica.all_reduce(SUM, sums))
@@ -159,7 +156,7 @@ class Trainer(keras.Model):
 
     def _gradients_of_part(self, data, total_weight):
         features, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        weights = _weights(features, sample_weight)
+        weights = slot_weights(features, sample_weight)
         outputs, values, gradients = self._loss_and_gradients_function(
             features, labels, weights, total_weight
         )
@@ -169,16 +166,16 @@ class Trainer(keras.Model):
     def test_step(self, data):
         """Loss and metrics of one batch in one replica."""
         features, labels, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        weights = _weights(features, sample_weight)
-        outputs = _float32(self(features, training=False))
-        values = _match(self._loss_values(labels, outputs), weights)
+        weights = slot_weights(features, sample_weight)
+        outputs = in_float32(self(features, training=False))
+        values = one_for_each_slot(self._loss_values(labels, outputs), weights)
         self._update_metrics(features, labels, outputs, sample_weight, values, weights)
 
     def _loss_and_gradients(self, features, labels, weights, total_weight):
         parts = self.distribute_strategy.num_replicas_in_sync * self._gradient_accumulation_steps
         with tf.GradientTape() as tape:
-            outputs = _float32(self(features, training=True))
-            values = _match(self._loss_values(labels, outputs), weights)
+            outputs = in_float32(self(features, training=True))
+            values = one_for_each_slot(self._loss_values(labels, outputs), weights)
             loss = tf.math.divide_no_nan(tf.reduce_sum(weights * values), total_weight)
             if self.losses:
                 loss += tf.add_n([tf.cast(p, tf.float32) for p in self.losses]) / parts
@@ -191,38 +188,14 @@ class Trainer(keras.Model):
         self._loss_tracker.update_state(values, sample_weight=weights)
         self.compute_metrics(features, labels, outputs, sample_weight)
 
-    # -- all replicas ---------------------------------------------------------------------------------------------
+    # -- around the replicas --------------------------------------------------------------------------------------
 
-    def make_train_function(self, force=False):
-        """Builds the function that runs `steps_per_execution` training steps on an iterator."""
-        if self.train_function is None or force:
-            steps = self._make_function(self.train_step, self._count)
-            self.train_function = lambda iterator: steps(iterator, tf.constant(self._asked_to_stop))
+    def step_arguments(self):
+        """Returns whether this worker was asked to stop, for `train_step`."""
+        return (tf.constant(self._asked_to_stop),)
 
-    def make_test_function(self, force=False):
-        """Builds the function that evaluates `steps_per_execution` batches of an iterator."""
-        if self.test_function is None or force:
-            self.test_function = self._make_function(self.test_step, lambda results: None)
-
-    def _make_function(self, step, after_step):
-        strategy = self.distribute_strategy
-
-        def steps(iterator, *arguments):
-            def run(batch):
-                after_step(strategy.run(step, args=(batch, *arguments)))
-
-            if self.steps_per_execution == 1:
-                run(next(iterator))
-            else:
-                _run_up_to(self.steps_per_execution, run, iterator)
-            # Outside the replicas, metric variables read as their sum over the replicas.
-            return self.get_metrics_result()
-
-        if self.run_eagerly:
-            return steps
-        return tf.function(steps, reduce_retracing=True, autograph=False)
-
-    def _count(self, results):
+    def after_train_step(self, results):
+        """Counts the step."""
         results = [self.distribute_strategy.experimental_local_results(x)[0] for x in results]
         gradient_norm, tokens, stop, skipped = results
         self.gradient_norm.assign(gradient_norm)
@@ -230,20 +203,6 @@ class Trainer(keras.Model):
         self.stop_requested.assign(stop)
         self.skipped_steps.assign_add(tf.cast(skipped, tf.int64))
         self.batch_number.assign_add(1)
-
-    def _maybe_symbolic_build(self, iterator=None, data_batch=None):
-        """Shares out the rows of each batch; builds optimizer and metrics from the data's shapes alone.
-
-        Keras would build them from a first batch, averaged over the replicas.
-        """
-        if iterator is not None:
-            dataset = iterator.data_adapter.get_tf_dataset()
-            iterator._distributed_dataset = per_replica_batches(dataset, self.distribute_strategy)
-            data_batch = dataset.element_spec
-        with self.distribute_strategy.scope():
-            if not self.optimizer.built:
-                self.optimizer.build(self.trainable_variables)
-            self._symbolic_build(data_batch=data_batch)
 
     def get_config(self) -> dict[str, Any]:
         """Returns the wrapped model's configuration, for Keras."""
@@ -253,67 +212,6 @@ class Trainer(keras.Model):
     def from_config(cls, config):
         """Makes a trainer from `get_config`'s result."""
         return cls(keras.saving.deserialize_keras_object(config["model"]))
-
-
-def _run_up_to(count: int, run, iterator) -> None:
-    """Calls `run` on the next `count` batches, or on those that are left.
-
-    Raises:
-        tf.errors.OutOfRangeError: none is left.
-    """
-
-    def run_next(number, _):
-        batch = iterator.get_next_as_optional()
-        has_batch = batch.has_value()
-
-        def run_batch():
-            run(batch.get_value())
-            return number + 1
-
-        return tf.cond(has_batch, run_batch, lambda: number), has_batch
-
-    done, _ = tf.while_loop(
-        lambda number, has_batch: has_batch & (number < count),
-        run_next,
-        (0, True),
-        parallel_iterations=1,
-    )
-
-    def end_of_data():
-        next(iterator)  # raises
-        return done
-
-    tf.cond(done == 0, end_of_data, lambda: done)
-
-
-def _weights(features, sample_weight) -> tf.Tensor:
-    """Returns float32 weights: the sample weights, or one for each example."""
-    if sample_weight is not None:
-        return tf.cast(sample_weight, tf.float32)
-    return tf.ones([tf.shape(tree.flatten(features)[0])[0]], tf.float32)
-
-
-def _match(values: tf.Tensor, weights: tf.Tensor) -> tf.Tensor:
-    """Averages the trailing axes of `values` that `weights` does not have.
-
-    Raises:
-        ValueError: the loss gave fewer axes than there are weights (a scalar, for example).
-    """
-    if values.shape.rank < weights.shape.rank:
-        raise ValueError(
-            "A loss must give one value for each weight (or example), and the trainer reduces. "
-            f"Received: values.shape={values.shape}, weights.shape={weights.shape}"
-        )
-    extra = list(range(weights.shape.rank, values.shape.rank))
-    values = tf.cast(values, tf.float32)
-    return tf.reduce_mean(values, axis=extra) if extra else values
-
-
-def _float32(outputs):
-    """Casts floating outputs to float32: losses and metrics are computed there."""
-    return tree.map_structure(
-        lambda x: tf.cast(x, tf.float32) if x.dtype.is_floating else x, outputs
-    )
 
 
 def _number_of_tokens(features) -> tf.Tensor:

@@ -15,7 +15,9 @@ import numpy as np
 import tensorflow as tf
 from absl import logging
 
+from rembert_tf.pipelines.masked_batches import check_rows, rows_of_worker
 from rembert_tf.training.checkpointing import TrainingCheckpoint
+from rembert_tf.training.distribution import workers_of
 
 
 class Worker:
@@ -42,6 +44,20 @@ class Worker:
                 f"All workers must have the same {what}. Received: others than another worker's"
             )
 
+    def check_rows(self, batch_size: int) -> None:
+        """Checks that the rows which the workers make of each batch are together the batch, and each is made once.
+
+        Args:
+            batch_size: rows of a batch.
+
+        Raises:
+            ValueError: they are not; or there are more workers than rows.
+        """
+        here, workers = workers_of(self._strategy)
+        rows = [rows_of_worker(batch_size, worker, workers) for worker in here]
+        bounds = self._gather(*(bound for part in rows for bound in (part.start, part.stop)))
+        check_rows(batch_size, list(map(range, bounds[::2], bounds[1::2])))
+
     def restore(self, checkpoint: TrainingCheckpoint) -> int:
         """Restores the checkpoint that the chief finds to be the newest whole one, on all workers.
 
@@ -61,17 +77,18 @@ class Worker:
         """Returns when all workers have come to this point."""
         self._gather(0)
 
-    def _gather(self, number: int) -> list[int]:
+    def _gather(self, *numbers: int) -> list[int]:
+        """Returns the numbers of all workers, one worker's after the other's."""
         if not has_several_workers(self._strategy):
-            return [number]
+            return list(numbers)
 
         @tf.function
         def gather():
             replica = tf.distribute.get_replica_context()
-            return replica.all_gather(tf.constant([number], tf.int64), axis=0)
+            return replica.all_gather(tf.constant([numbers], tf.int64), axis=0)
 
         gathered = self._strategy.experimental_local_results(self._strategy.run(gather))
-        return np.asarray(gathered[0]).tolist()
+        return np.asarray(gathered[0])[:: len(gathered)].ravel().tolist()  # one replica a worker
 
 
 @contextlib.contextmanager

@@ -3,6 +3,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -12,7 +13,7 @@ from rembert_tf.pipelines.manifest import Manifest
 from rembert_tf.pipelines.record_builder import build_records
 
 COMMAND = [sys.executable, "-m", "rembert_tf.bin.build_data"]
-LINES = "The old man reads a book in the garden.\nWe eat bread.\n\n" * 2000
+LINES = "The old man reads a book in the garden.\nWe eat bread.\n\n" * 22_000  # more than a chunk
 
 
 def contents(folder):
@@ -57,8 +58,9 @@ def test_a_killed_run_leaves_nothing_half_written_and_is_resumed(text, vocabular
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     pipe = os.open(text / "sw.txt", os.O_RDWR)  # does not wait for the reader
     try:
-        with open(pipe, "w", closefd=False) as writer:
-            writer.write(LINES[: len(LINES) // 2])  # less than a pipe holds, so this never waits
+        # One chunk, and less beyond it than a pipe holds, so the thread ends before the chunk is built.
+        begin = LINES[: (1 << 20) + 60_000].encode()
+        threading.Thread(target=os.write, args=(pipe, begin), daemon=True).start()
         wait_for(records / ".sw.incomplete" / "train-00000.part", process)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -76,7 +78,23 @@ def test_a_killed_run_leaves_nothing_half_written_and_is_resumed(text, vocabular
     (text / "sw.txt").write_text(LINES)
     result = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr
-    assert "el (1 of 3): complete already" in result.stderr
+    assert "1 of 3 languages are complete already" in result.stderr
     assert (records / "el" / "language.json").stat().st_mtime_ns == finished
     assert contents(records) == contents(unbroken)
     Manifest.read(records).check_sizes()
+
+
+def test_records_are_verified(records_folder, tmp_path):
+    shutil.copytree(records_folder, tmp_path / "records")
+    command = [*COMMAND, "--verify", f"--output_dir={tmp_path / 'records'}"]
+    path = sorted((tmp_path / "records" / "ru").glob("train-*.tfrecord"))[0]
+    content = path.read_bytes()
+    path.write_bytes(content[:-10] + bytes([content[-10] ^ 1]) + content[-9:])
+    result = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert result.returncode == 1
+    last = result.stderr.splitlines()[-1]
+    assert (
+        last.startswith("build_data.py: error: ")
+        and f"2 damages, the first: {path}: sha256" in last
+    )
+    assert f"{path}: record " in result.stderr and "el: right" in result.stderr

@@ -43,7 +43,7 @@ def test_folders_in_scores_out_without_tensorflow(tmp_path):
     )
     assert result.returncode == 0, result.stderr
     assert "LOADED []" in result.stdout
-    assert "| de       |     66.7 |" in result.stdout
+    assert "| de German  |     66.7 |" in result.stdout
     assert "+33.3" in result.stdout
     assert json.loads((tmp_path / "official.json").read_text())["udpos"]["avg_f1"] > 0
     names = sorted(path.name for path in (tmp_path / "report").iterdir())
@@ -56,7 +56,14 @@ def test_help_is_light_and_names_the_flags():
     assert result.returncode == 0, result.stderr
     assert "LOADED []" in result.stdout
     assert "rembert-evaluate --prediction_folder=" in result.stdout
-    for flag in ("prediction_folder", "output_file", "output_dir", "split", "baselines"):
+    for flag in (
+        "prediction_folder",
+        "output_file",
+        "output_dir",
+        "split",
+        "compare_with",
+        "conll",
+    ):
         assert f"--{flag}" in result.stdout
 
 
@@ -65,3 +72,39 @@ def test_a_missing_folder_is_one_line(tmp_path):
     assert result.returncode == 1
     assert len(result.stderr.strip().splitlines()) == 1
     assert "There is no folder" in result.stderr
+
+
+def test_seeds_beside_an_earlier_run_and_questions_without_sklearn(tmp_path):
+    gold = '[{"paragraphs": [{"context": "", "qas": [{"id": "a", "answers": [{"text": "x"}]}]}]}]'
+    write(tmp_path / "labels/xquad/test-en.json", gold)
+    for seed, answer in enumerate(("x", "y")):
+        write(tmp_path / f"seed{seed}/xquad/test-en.json", json.dumps({"a": answer}))
+    common = [f"--label_folder={tmp_path}/labels", f"--output_dir={tmp_path}/report"]
+    light = (*HEAVY, "sklearn")
+    first = run(binary(light), f"--prediction_folder={tmp_path}/seed1", *common)
+    assert first.returncode == 0, first.stderr
+    assert "LOADED []" in first.stdout
+    second = run(
+        binary(light),
+        f"--prediction_folder={tmp_path}/seed0,{tmp_path}/seed1",
+        f"--compare_with=first={tmp_path}/report/scores.json",
+        *common,
+    )
+    assert second.returncode == 0, second.stderr
+    assert "50.0 ± 70.7" in second.stdout
+    assert "## Side by side with first" in second.stdout
+    assert (tmp_path / "report" / "scores_compared.png").exists()
+
+
+def test_two_conll_files(tmp_path):
+    write(tmp_path / "gold.txt", "Ada B-PER\n\nKyiv B-LOC\nburns O\n")
+    write(tmp_path / "predicted.txt", "Ada B-PER\n\nKyiv B-LOC\n")
+    flag = f"--conll={tmp_path}/gold.txt,{tmp_path}/predicted.txt"
+    refused = run(binary(HEAVY), flag)
+    assert refused.returncode == 1
+    assert "predicted.txt:3: a sentence must have as many tokens" in refused.stderr
+    assert len(refused.stderr.strip().splitlines()) == 1
+    result = run(binary(HEAVY), flag, "--conll_skip_misfits")
+    assert result.returncode == 0, result.stderr
+    assert "f1         100.000" in result.stdout
+    assert "1 sentences left out" in result.stdout

@@ -1,13 +1,13 @@
-import types
-
 import keras
 import numpy as np
 import pytest
+from sentencepiece import sentencepiece_model_pb2
 
 from rembert_tf.checkpoints.folder import save_pretrained
 from rembert_tf.checkpoints.model_from_weights import variables_by_path
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
+from rembert_tf.pipelines.tokenization import SPECIAL_PIECES, RemBertTokenizer
 
 
 @pytest.fixture(autouse=True)
@@ -40,11 +40,20 @@ def coupled(config):
     )
 
 
+@pytest.fixture(scope="session")
+def letters():
+    """The tokenizer of a vocabulary of 31 pieces: the special ones and the letters from a to z."""
+    proto = sentencepiece_model_pb2.ModelProto()
+    for piece in (*SPECIAL_PIECES, *map(chr, range(ord("a"), ord("z") + 1))):
+        kind = {"[UNK]": "UNKNOWN"}.get(piece, "CONTROL" if piece in SPECIAL_PIECES else "NORMAL")
+        proto.pieces.add(piece=piece, type=kind)
+    return RemBertTokenizer(proto.SerializeToString())
+
+
 @pytest.fixture
-def folder(config, tmp_path):
+def folder(config, letters, tmp_path):
     """A masked LM's folder."""
-    tokenizer = types.SimpleNamespace(vocab_size=50, model_bytes=b"a vocabulary")
-    save_pretrained(RemBertForMaskedLM(config), tmp_path / "model", tokenizer)
+    save_pretrained(RemBertForMaskedLM(config), tmp_path / "model", letters)
     return tmp_path / "model"
 
 

@@ -51,18 +51,21 @@ def test_round_trip_is_exact(request, model_class, shape, tmp_path, assert_same_
     assert all(map(str.startswith, report.notes, dropped))
 
 
-def test_what_lies_in_the_folder(folder, config):
+def test_what_lies_in_the_folder(folder, config, letters):
     assert sorted(path.name for path in folder.iterdir()) == [
         "README.md",
         "config.json",
         "model.safetensors",
         "sentencepiece.model",
+        "tokenizer.json",
+        "tokenizer_config.json",
     ]
     assert [path.name for path in folder.parent.iterdir()] == ["model"]
     assert RemBertConfig.from_json_file(folder / "config.json") == config
     values = json.loads((folder / "config.json").read_text())
     assert values["architectures"] == ["RemBertForMaskedLM"] and values["dtype"] == "float32"
-    assert (folder / "sentencepiece.model").read_bytes() == b"a vocabulary"
+    assert (folder / "sentencepiece.model").read_bytes() == letters.model_bytes
+    assert json.loads((folder / "tokenizer_config.json").read_text())["model_max_length"] == 12
     with safetensors.safe_open(folder / "model.safetensors", "np") as file:
         assert file.metadata() == {"format": "pt"}
         keys = list(file.keys())

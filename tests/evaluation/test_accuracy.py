@@ -50,6 +50,7 @@ def test_other_spelling_of_a_label_is_the_same_label(tmp_path):
         ("neutral\n\nneutral\n", 2, "no label"),
         ("neutral\na\tb\t\n", 2, "no label"),
         ("A premise.\tA hypothesis of a test file.\n", 1, "test files carry no labels"),
+        ("sentence1\tsentence2\tgold_label\na\tb\tneutral\n", 1, "unknown label"),  # a header
     ],
 )
 def test_a_wrong_line_is_named(tmp_path, text, line, words):

@@ -2,10 +2,27 @@ import doctest
 
 import pytest
 
-from rembert_tf.evaluation import accuracy, config, scores, tagging, tasks
+from rembert_tf.evaluation import (
+    accuracy,
+    config,
+    languages,
+    markdown_tables,
+    question_answering,
+    retrieval,
+    retrieval_files,
+    scores,
+    tagging,
+    tasks,
+    thresholds,
+)
+
+MODULES = (
+    accuracy, config, languages, markdown_tables, question_answering, retrieval, retrieval_files,
+    scores, tagging, tasks, thresholds,
+)  # fmt: skip
 
 
-@pytest.mark.parametrize("module", [accuracy, config, scores, tagging, tasks])
+@pytest.mark.parametrize("module", MODULES)
 def test_examples_in_docstrings_are_true(module):
     results = doctest.testmod(module)
     assert results.attempted > 0

@@ -1,8 +1,11 @@
+import dataclasses
 import json
+import pathlib
+import re
 
 import pytest
 
-from rembert_tf.evaluation import report
+from rembert_tf.evaluation import report, runs
 from rembert_tf.evaluation.scores import Scores
 
 
@@ -25,14 +28,15 @@ def scores():
         "examples": {"de": 3, "en": 3},
         "missing_languages": ["af", "zh"],
         "other_languages": [],
+        "deviation": {},
     }
     random = {"languages": {"de": {"accuracy": 80.5}}, "mean": {}}
     return Scores(
         split="test",
-        prediction_folder="predictions",
+        prediction_folders=["predictions"],
         label_folder="labels",
         tasks={"udpos": udpos},
-        averages={"tagging": 70.0},
+        partial_averages={"tagging": 70.0},
         baselines={"random": {"prediction_folder": "elsewhere", "tasks": {"udpos": random}}},
         notes=["Something to know."],
         seqeval_version="1.2.2",
@@ -48,16 +52,16 @@ def cells(text, first):
 def test_tables_show_language_mean_gap_and_baselines(scores):
     text = report.tables(scores)
     assert cells(text, "language") == (
-        ["language", "accuracy", "gap", "udpos_f1_xtreme", "udpos_f1_seqeval"]
+        ["language", "accuracy", "gap", "udpos_f1_xtreme", "udpos_f1_seqeval", "examples"]
         + ["random", "vs random"]
     )
-    assert cells(text, "en") == ["en", "90.0", "", "80.0", "81.0", "", ""]
-    assert cells(text, "de") == ["de", "75.0", "15.0", "60.0", "61.0", "80.5", "-5.5"]
-    assert cells(text, "mean") == ["mean", "82.5", "15.0", "70.0", "71.0", "", ""]
+    assert cells(text, "en") == ["en English", "90.0", "", "80.0", "81.0", "3", "", ""]
+    assert cells(text, "de") == ["de German", "75.0", "15.0", "60.0", "61.0", "3", "80.5", "-5.5"]
+    assert cells(text, "mean") == ["mean", "82.5", "15.0", "70.0", "71.0", "6", "", ""]
     assert cells(text, "udpos")[:6] == ["udpos", "accuracy", "82.5", "90.0", "15.0", "70.0"]
     assert text.index("| en ") < text.index("| de ")
     assert "Missing of XTREME's languages: af, zh." in text
-    assert "tagging 70.0 (not XTREME's languages" in text
+    assert "not to be compared with published ones: tagging **70.0**." in text
     assert "Something to know." in text
     rows = [line for line in text.split("## udpos")[1].splitlines() if line.startswith("|")]
     assert len({len(line) for line in rows}) == 1  # aligned as plain text too
@@ -72,8 +76,7 @@ def test_report_names_every_metric_it_shows(scores):
 
 
 def test_official_json_has_xtremes_names(scores):
-    assert json.loads(report.official_json(scores)) == {
-        "tagging": 70.0,
+    assert json.loads(report.official_json(scores)) == {  # no average: languages are missing
         "udpos": {
             "f1": {"de": 60.0, "en": 80.0},
             "precision": {"de": 50.0, "en": 50.0},
@@ -82,6 +85,7 @@ def test_official_json_has_xtremes_names(scores):
             "avg_precision": 50.0,
             "avg_recall": 40.0,
             "avg_metric": 70.0,
+            "missing_languages": ["af", "zh"],
         },
     }
 
@@ -96,3 +100,26 @@ def test_write_report_writes_scores_report_and_pictures(scores, tmp_path):
     assert picture.startswith(b"\x89PNG")
     width, height = (int.from_bytes(picture[at : at + 4], "big") for at in (16, 20))
     assert (width, height) == (960, 630)
+
+
+def test_averages_that_xtreme_gives_are_in_the_json_and_at_the_top(scores):
+    complete = dataclasses.replace(scores, averages={"tagging": 70.0}, partial_averages={})
+    assert json.loads(report.official_json(complete))["tagging"] == 70.0
+    assert "XTREME's averages: tagging **70.0**." in report.tables(complete)
+
+
+def test_more_tasks_and_another_run_have_pictures_of_their_own(scores, tmp_path):
+    scores.tasks["xnli"] = scores.tasks["udpos"] | {"official_metric": "accuracy"}
+    scores.baselines.clear()
+    path = str(tmp_path / "earlier" / "scores.json")
+    scores.save(path)
+    paths = report.write_report(runs.side_by_side(scores, path), str(tmp_path / "report"))
+    assert {pathlib.Path(path).name for path in paths} >= {report.OVERVIEW, report.COMPARISON}
+    text = (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
+    pictures = re.findall(r"!\[[^]]+\]\(([^)]+)\)", text)
+    assert sorted(pictures) == sorted(
+        ["scores_overview.png", "scores_compared.png", "scores_udpos.png", "scores_xnli.png"]
+    )
+    for name in pictures:
+        assert (tmp_path / "report" / name).read_bytes().startswith(b"\x89PNG")
+    assert not list((tmp_path / "report").glob(".*"))  # no temporary file is left

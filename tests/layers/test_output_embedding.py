@@ -62,3 +62,27 @@ def test_errors():
         OutputEmbedding(20, 8).tie_to(embeddings.word_embeddings)
     with pytest.raises(ValueError, match=r"Received: shape \(20, 8\), vocab_size=20, width=9"):
         OutputEmbedding(20, 9, tied=True).tie_to(embeddings.word_embeddings)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
+def test_neither_scores_nor_gradients_copy_a_transposed_table(dtype):
+    output = OutputEmbedding(20, 8, dtype=dtype)
+    output.build()
+
+    @tf.function
+    def gradients(inputs):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            loss = tf.reduce_sum(tf.sin(output(inputs)))
+        return tape.gradient(loss, [inputs, output.table.value])
+
+    inputs = np.random.default_rng(0).normal(size=(5, 8)).astype("float32")
+    graph = gradients.get_concrete_function(tf.TensorSpec([5, 8])).graph
+    kinds = {operation.type for operation in graph.get_operations()}
+    assert "MatMul" in kinds and "Transpose" not in kinds
+
+    upstream = np.cos(inputs @ output.table.numpy().T)
+    tolerance = {"float32": 1e-5, "mixed_bfloat16": 0.03}[dtype]
+    of_inputs, of_table = gradients(tf.constant(inputs))
+    np.testing.assert_allclose(of_inputs, upstream @ output.table.numpy(), atol=tolerance)
+    np.testing.assert_allclose(of_table, upstream.T @ inputs, rtol=tolerance, atol=tolerance)

@@ -1,4 +1,5 @@
 import csv
+import json
 import pathlib
 
 import numpy as np
@@ -122,7 +123,7 @@ def test_an_unknown_label_is_named_with_its_line(write):
     [("a\tb\tneutral\nc\td\n", 2), ("a\tb\n\nc\td\n", 2), ("a\n", 1), ("a\tb\tc\td\n", 1)],
 )
 def test_the_number_of_columns(write, text, line):
-    with pytest.raises(ValueError, match=rf"file\.tsv:{line}: a line must have 2 columns, or 3"):
+    with pytest.raises(ValueError, match=rf"file\.tsv:{line}: a line must have 2 columns, 3"):
         classification.read_pairs(write(text))
 
 
@@ -131,6 +132,77 @@ def test_blank_lines_at_the_end_and_files_without_a_pair(write):
     for text in ("", "\n", "premise\thypothesis\tlabel\n"):
         with pytest.raises(ValueError, match=r"file\.tsv:1: the file holds no sentence pair"):
             classification.read_pairs(write(text))
+
+
+# The raw files, in their published columns, with made-up sentences
+
+XNLI_HEADER = (
+    "language\tgold_label\tsentence1_binary_parse\tsentence2_binary_parse\tsentence1_parse\t"
+    "sentence2_parse\tsentence1\tsentence2\tpromptID\tpairID\tgenre\tlabel1\tlabel2\tlabel3\t"
+    "label4\tlabel5\tsentence1_tokenized\tsentence2_tokenized\tmatch\n"
+)
+
+
+def raw_xnli(language, label, first, second):
+    rest = "1\t2\tfacetoface\tneutral\t\t\t\t\tx\ty\tTrue\n"
+    return f'{language}\t{label}\t\t\t("a\t)b"\t{first}\t{second}\t{rest}'
+
+
+def test_raw_xnli_holds_all_languages_in_one_file(write):
+    rows = [
+        ("de", "neutral", "Er las.", 'Er las "Emma".'),
+        ("en", "contradiction", "He read.", "Nobody read."),
+        ("de", "entailment", '"Nein"', "Es regnet."),
+    ]
+    path = write(XNLI_HEADER + "".join(raw_xnli(*row) for row in rows))
+    german = classification.read_pairs(path, LABELS, language="de")
+    assert [p.line for p in german] == [2, 4]
+    assert texts(german) == [(*row[2:], row[1]) for row in (rows[0], rows[2])]
+    assert len(classification.read_pairs(path, LABELS)) == 3
+    with pytest.raises(ValueError, match=r"no sentence pair in sw, only in de, en\."):
+        classification.read_pairs(path, LABELS, language="sw")
+
+
+def test_xnli_as_json_lines(write):
+    values = [
+        {"language": "en", "gold_label": "neutral", "genre": "x", "sentence2": "It is\tlate.",
+         "sentence1": 'A "dog".'},
+        {"language": "fr", "gold_label": "entailment", "sentence1": "Un.", "sentence2": "Deux."},
+    ]  # fmt: skip
+    path = write("".join(json.dumps(value) + "\n" for value in values))
+    assert texts(classification.read_pairs(path, LABELS, language="en")) == [
+        ('A "dog".', "It is\tlate.", "neutral")
+    ]
+    with pytest.raises(ValueError, match=r"file\.tsv:1: an object must have `sentence1`"):
+        classification.read_pairs(write('{"premise": "a"}\n'))
+    with pytest.raises(ValueError, match=r"file\.tsv:2: not valid JSON"):
+        classification.read_pairs(write('{"premise": "a", "hypothesis": "b"}\n{"premise"\n'))
+
+
+def test_raw_pawsx_keeps_rows_with_quotes(write):
+    rows = [(text, other, label) for text in QUOTES for other in ("a", '"b') for label in "01"]
+    lines = [f"{n}\t{a}\t{b}\t{label}\n" for n, (a, b, label) in enumerate(rows, start=1)]
+    path = write("id\tsentence1\tsentence2\tlabel\n" + "".join(lines))
+    assert texts(classification.read_pairs(path, ("0", "1"))) == rows
+
+
+def test_translated_training_files(write):
+    text = "He read.\tIt rains.\tEr las.\tEs regnet.\tcontradictory\n"
+    assert (
+        texts(classification.read_pairs(write(text * 2), LABELS))
+        == [("Er las.", "Es regnet.", "contradiction")] * 2
+    )
+    text = "premise\thypo\tlabel\nEr las.\tEs regnet.\tneutral\n"  # XNLI-MT
+    pairs = classification.read_pairs(write(text), LABELS, language="de")
+    assert texts(pairs) == [("Er las.", "Es regnet.", "neutral")]
+
+
+def test_plain_text_gives_one_pair_a_line_whatever_it_holds():
+    lines = ["a\tb", "", "only one", "a\tb\tc", '"q', "\t"]
+    assert texts(classification.read_text(lines)) == [
+        ("a", "b", None), ("", "", None), ("only one", "", None), ("a", "b\tc", None),
+        ('"q', "", None), ("", "", None),
+    ]  # fmt: skip
 
 
 # Features
@@ -203,25 +275,6 @@ def test_predictions(tokenizer, tmp_path):
     classification.write_predictions(tmp_path / "xnli" / "test-en.tsv", labels)
     written = (tmp_path / "xnli" / "test-en.tsv").read_bytes()
     assert written == b"neutral\ncontradiction\nentailment\n"
-
-
-@pytest.mark.skipif(not (DOWNLOAD / "xnli").is_dir(), reason="needs XTREME's files")
-def test_every_real_file(tokenizer):
-    task = xtreme.get_task("xnli")
-    for split, count in (("dev", 2490), ("test", 5010)):
-        for language in xtreme.find_languages(task, DOWNLOAD, split):
-            pairs = classification.read_pairs(
-                xtreme.find_split(task, DOWNLOAD, split, language), task.labels
-            )
-            assert len(pairs) == count
-            features = classification.make_features(pairs, tokenizer, task.labels, 64)
-            labels = classification.predicted_labels(features, features.labels)
-            assert len(labels) == count
-            if split == "dev":
-                assert labels == [p.label for p in pairs]
-                assert {label: labels.count(label) for label in LABELS} == dict.fromkeys(
-                    LABELS, 830
-                )
 
 
 @pytest.mark.skipif(not (DOWNLOAD / "pawsx").is_dir(), reason="needs XTREME's files")

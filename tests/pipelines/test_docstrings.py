@@ -6,16 +6,28 @@ import importlib
 import pytest
 
 MODULES = [
+    "chains",
     "config",
     "manifest",
+    "masked_batches",
     "masking",
     "packing",
     "piece_matching",
+    "piece_spans",
     "pretraining",
-    "records",
+    "record_index",
+    "record_writer",
+    "documents",
+    "duplicates",
+    "text_cleaning",
     "sampling",
     "tokenization",
+    "unigram_training",
+    "vocabulary",
+    "vocabulary_measures",
     "vocabulary_merge",
+    "vocabulary_sample",
+    "word_pieces",
 ]
 
 

@@ -1,15 +1,20 @@
 import collections
 import dataclasses
+import re
 import shutil
 
+import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from absl import logging
 
-from rembert_tf.pipelines import pretraining, records, sampling
+from rembert_tf.pipelines import mask_units, pretraining, record_reader, sampling, sequences
 from rembert_tf.pipelines.config import PretrainingDataConfig
 from rembert_tf.pipelines.manifest import Manifest
+from rembert_tf.pipelines.masked_batches import check_rows, rows_of_worker
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
+from rembert_tf.pipelines.unigram_baseline import unigram_baseline
 
 B, T = 6, 24
 
@@ -64,12 +69,15 @@ def sequences_of(made):
     return [tuple(row) for batch in made for row in unmasked(batch).tolist()]
 
 
-def expected_sequences(config, tokenizer, language, split="train"):
-    """Cuts the documents of the small world with plain Python."""
+def expected_sequences(config, tokenizer, language, split="train", without=()):
+    """Cuts the documents of the small world with plain Python, without some (path, number)."""
     manifest = Manifest.read(config.records_dir)
     expected = []
     for path, _ in manifest.shards(language, split):
-        for record in tf.data.TFRecordDataset(path).as_numpy_iterator():
+        records = list(tf.data.TFRecordDataset(path).as_numpy_iterator())
+        for number, record in enumerate(records):
+            if (path, number) in without:
+                continue
             feature = tf.train.Example.FromString(record).features.feature
             ids = list(feature["input_ids"].int64_list.value)
             for start in range(0, len(ids), T - 2):
@@ -112,8 +120,70 @@ def test_batches_are_what_training_expects(config, tokenizer, stream):
 def test_batches_from_a_later_start_are_those_of_the_unbroken_stream(batches, stream):
     for start in (1, 120):
         assert_equal(batches(7, start_batch=start), stream[start : start + 7])
-    contiguous = batches(87, packing="contiguous")
-    assert_equal(batches(7, start_batch=80, packing="contiguous"), contiguous[80:])
+
+
+@pytest.mark.parametrize(
+    "packing, masking, documents_per_block",
+    [("document", "whole_word", 3), ("sentences", "piece", 1), ("contiguous", "ngram", 2)],
+)
+def test_every_start_finds_its_place(batches, monkeypatch, packing, masking, documents_per_block):
+    for module in (sequences, record_reader):
+        monkeypatch.setattr(module, "DOCUMENTS_PER_BLOCK", documents_per_block)
+    settings = dict(packing=packing, masking=masking, languages=("en", "zh"), shuffle_buffer=7)
+    unbroken = batches(51, **settings)
+    for start in (3, 29, 47):
+        assert_equal(batches(4, start_batch=start, **settings), unbroken[start : start + 4])
+
+
+@pytest.mark.parametrize("workers", [2, 4])
+def test_the_rows_of_all_workers_are_the_batch(config, tokenizer, stream, workers):
+    # 6 rows over 4 workers: 1, 2, 1, 2.
+    parts = []
+    for worker in range(workers):
+        dataset = pretraining.make_pretraining_dataset(
+            config, tokenizer, start_batch=9, worker=worker, workers=workers
+        )
+        assert dataset.element_spec[1].shape[0] == len(rows_of_worker(B, worker, workers))
+        parts.append(list(dataset.take(4).as_numpy_iterator()))
+    for batch, *of_workers in zip(stream[9:13], *parts, strict=True):
+        joined = tf.nest.map_structure(lambda *rows: np.concatenate(rows), *of_workers)
+        assert_equal([joined], [batch])
+
+
+def test_workers_rows_are_disjoint_and_cover_the_batch():
+    for size, workers in ((8, 1), (8, 3), (64, 7), (5, 5)):
+        check_rows(size, [rows_of_worker(size, worker, workers) for worker in range(workers)])
+    for rows, problem in (
+        ([range(0, 3), range(2, 4)], "row 2 is made by 2"),
+        ([range(0, 2), range(3, 4)], "row 2 is made by 0"),
+        ([range(0, 2), range(0, 2)], "row 0 is made by 2"),  # the same worker twice
+        ([range(0, 5)], "Row 4 is none of a batch of 4"),
+    ):
+        with pytest.raises(ValueError, match=problem):
+            check_rows(4, rows)
+    for worker, workers in ((2, 2), (-1, 2)):
+        with pytest.raises(ValueError, match="`worker` must be from 0 to workers - 1. Received"):
+            rows_of_worker(4, worker, workers)
+    with pytest.raises(ValueError, match="`workers` must not exceed .* 4. Received: workers=5"):
+        rows_of_worker(4, 0, 5)
+
+
+def test_any_keras_model_with_these_features_trains_on_it(config, tokenizer):
+    ids = keras.Input((T,), dtype="int32", name="input_ids")
+    positions = keras.Input((3,), dtype="int32", name="masked_lm_positions")
+    hidden = keras.layers.Embedding(tokenizer.vocab_size, 16)(ids)
+    gathered = keras.ops.take_along_axis(hidden, positions[..., None], axis=1)
+    logits = keras.layers.Dense(tokenizer.vocab_size)(gathered)
+    model = keras.Model({"input_ids": ids, "masked_lm_positions": positions}, logits)
+    loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
+    model.compile(keras.optimizers.Adam(0.05), loss, weighted_metrics=["accuracy"])
+
+    def needed(features, labels, weights):
+        return {name: features[name] for name in model.input}, labels, weights
+
+    dataset = pretraining.make_pretraining_dataset(config, tokenizer).map(needed)
+    history = model.fit(dataset, steps_per_epoch=40, epochs=2, verbose=0).history
+    assert history["loss"][1] < history["loss"][0] - 0.3
 
 
 def test_the_stream_depends_on_the_seed_alone(config, tokenizer, batches, stream):  # case F8
@@ -145,19 +215,22 @@ def test_an_epoch_holds_every_sequence_once_in_another_order(
     assert len(set(orders)) == epochs
 
 
-def test_contiguous_packing_loses_and_doubles_nothing(config, tokenizer, batches):
-    lengths = Manifest.read(config.records_dir).document_lengths("zh", "train")
-    size = -(-int(sum(lengths + 1)) // (T - 2))
-    made = batches(size, languages=("zh",), batch_size=1, packing="contiguous")
-    expected = expected_sequences(config, tokenizer, "zh")
+@pytest.mark.parametrize("packing", ["document", "sentences", "contiguous"])
+def test_an_epoch_loses_and_doubles_no_piece(config, tokenizer, batches, packing):
+    manifest = Manifest.read(config.records_dir)
+    runs = [record_reader.Run(path, 0, count) for path, count in manifest.shards("zh", "train")]
+    changed = dataclasses.replace(config, packing=packing)
+    packer = pretraining._packer(changed, tokenizer)
+    size = sequences.Epochs(packer, manifest.index("zh", "train"), runs).sequences
     specials = tokenizer.special_ids[tokenizer.special_ids != tokenizer.unk_id]
 
     def pieces(rows):
         return collections.Counter(i for row in rows for i in row if i not in specials)
 
-    assert pieces(sequences_of(made)) == pieces(expected)
-    full = [features["attention_mask"].all() for features, _, _ in made]
-    assert full.count(False) <= 1
+    expected = pieces(expected_sequences(config, tokenizer, "zh"))
+    made = batches(2 * size, languages=("zh",), batch_size=1, packing=packing)
+    for epoch in (made[:size], made[size:]):
+        assert pieces(sequences_of(epoch)) == expected
 
 
 def test_masks_differ_between_epochs(config, tokenizer, batches):  # case F9
@@ -212,6 +285,25 @@ def test_evaluation_holds_the_heldout_sequences_with_fixed_masks(config, tokeniz
         assert_equal(list(again[language].as_numpy_iterator()), list(dataset.as_numpy_iterator()))
 
 
+def test_the_share_of_masked_pieces_is_logged_and_never_nothing(  # case F3
+    config, tokenizer, monkeypatch
+):
+    lines = []
+    monkeypatch.setattr(logging, "info", lambda text, *values: lines.append(text % values))
+    settings = dataclasses.replace(config, max_seq_length=128)
+    pretraining.make_evaluation_datasets(settings, tokenizer, max_sequences=1000)
+    pieces = sum(
+        Manifest.read(config.records_dir).languages[language].heldout.tokens
+        for language in config.languages
+    )
+    share, of = re.fullmatch(r"(\S+) % of (\d+) held-out pieces are masked.", lines[-1]).groups()
+    assert int(of) == pieces and abs(float(share) - 15) < 1.5
+    monkeypatch.setattr(mask_units, "choose", lambda _, candidates, *__: candidates & False)
+    words = dataclasses.replace(config, masking="whole_word")
+    with pytest.raises(ValueError, match=f"none of {pieces} held-out pieces is masked"):
+        pretraining.make_evaluation_datasets(words, tokenizer, max_sequences=1000)
+
+
 def test_few_evaluation_sequences_are_spread_evenly(config, tokenizer):
     expected = expected_sequences(config, tokenizer, "en", "heldout")
     datasets = pretraining.make_evaluation_datasets(config, tokenizer, max_sequences=5)
@@ -223,7 +315,7 @@ def test_few_evaluation_sequences_are_spread_evenly(config, tokenizer):
 
 def test_the_unigram_baseline_by_hand(config, tokenizer):
     datasets = pretraining.make_evaluation_datasets(config, tokenizer, max_sequences=4)
-    scores = pretraining.unigram_baseline(config, tokenizer, datasets)
+    scores = unigram_baseline(config, tokenizer, datasets)
     for language, dataset in datasets.items():
         rows = expected_sequences(config, tokenizer, language)
         counts = collections.Counter(i for row in rows for i in row)
@@ -266,7 +358,8 @@ def test_records_that_are_damaged_are_named(config, tokenizer, tmp_path):
 
     path.write_bytes(content[:100] + bytes([content[100] ^ 4]) + content[101:])
     dataset = pretraining.make_pretraining_dataset(config, tokenizer)
-    with pytest.raises(ValueError, match=f"^damaged record . of {path}$"), records.naming_damage():
+    message = f"^{path}: record ., at byte [0-9]+: damaged"
+    with pytest.raises(ValueError, match=message), record_reader.naming_damage():
         list(dataset.take(50))
 
     path.unlink()
@@ -274,10 +367,55 @@ def test_records_that_are_damaged_are_named(config, tokenizer, tmp_path):
         pretraining.make_pretraining_dataset(config, tokenizer)
 
 
+def test_damaged_records_are_passed_over_where_asked_for(config, tokenizer, tmp_path, monkeypatch):
+    shutil.copytree(config.records_dir, tmp_path / "records")
+    config = dataclasses.replace(
+        config,
+        records_dir=str(tmp_path / "records"),
+        languages=("en", "zh"),
+        skip_damaged=True,
+        max_damaged_share=0.5,
+    )
+    flipped, cut, *_ = sorted((tmp_path / "records" / "zh").glob("train-*.tfrecord"))
+    counts = dict(Manifest.read(config.records_dir).shards("zh", "train"))
+    damaged = {(str(flipped), 0), (str(cut), counts[str(cut)] - 1)}
+    good = set(expected_sequences(config, tokenizer, "zh", without=damaged))
+    content = flipped.read_bytes()
+    flipped.write_bytes(content[:20] + bytes([content[20] ^ 4]) + content[21:])
+    cut.write_bytes(cut.read_bytes()[:-1])
+    warnings = []
+    monkeypatch.setattr(logging, "warning", lambda text, *values: warnings.append(text % values))
+
+    def make(start, number):
+        dataset = pretraining.make_pretraining_dataset(config, tokenizer, start_batch=start)
+        return list(dataset.take(number).as_numpy_iterator())
+
+    made = make(0, 60)
+    assert_equal(make(41, 6), made[41:47])  # the place in the run is found as ever
+    assert warnings[0] == (
+        f"{flipped}: 1 of {counts[str(flipped)]} documents are damaged, the first of them is record 0, at byte 12."
+    )
+    assert f"{cut}: 1 of " in warnings[1] and " train records: 2 of " in f" {warnings[2]}"
+    rows = set(sequences_of(made))
+    expected = set(expected_sequences(config, tokenizer, "en"))
+    assert rows - expected == good  # 60 batches hold every sequence of the small language
+
+    with pytest.raises(ValueError, match="2 of .* train documents are damaged, more than `max_da"):
+        strict = dataclasses.replace(config, max_damaged_share=0.001)
+        pretraining.make_pretraining_dataset(strict, tokenizer)
+    for path in (tmp_path / "records" / "zh").glob("train-*.tfrecord"):
+        path.write_bytes(b"")
+    with pytest.raises(ValueError, match="all train documents of zh are damaged"):
+        pretraining.make_pretraining_dataset(
+            dataclasses.replace(config, max_damaged_share=0.9), tokenizer
+        )
+
+
 @pytest.mark.parametrize(
     "setting, value",
     [("batch_size", 0), ("max_seq_length", 2), ("max_predictions_per_seq", 0),
-     ("masking_rate", 0.0), ("language_alpha", -0.5), ("packing", "sentences"),
+     ("masking_rate", 0.0), ("language_alpha", -0.5), ("packing", "paragraphs"),
+     ("masking", "word"), ("max_ngram", 0), ("data_service", "localhost:5000"), ("max_damaged_share", 1.0),
      ("seed", -1), ("shuffle_buffer", 0), ("num_parallel_calls", 0)],
 )  # fmt: skip
 def test_settings_are_checked(config, setting, value):

@@ -3,6 +3,7 @@ import hashlib
 import json
 import resource
 import shutil
+import sys
 from importlib import metadata
 
 import numpy as np
@@ -10,11 +11,13 @@ import pytest
 import tensorflow as tf
 
 from rembert_tf import __version__
-from rembert_tf.pipelines import record_builder
+from rembert_tf.pipelines import record_builder, text_chunks, text_files
+from rembert_tf.pipelines.chunk_documents import DROPPED
 from rembert_tf.pipelines.config import RecordsConfig
-from rembert_tf.pipelines.documents import collect_documents, split_documents
 from rembert_tf.pipelines.manifest import Manifest
 from rembert_tf.pipelines.record_builder import build_records
+
+NOTHING = dict.fromkeys(DROPPED, 0)
 
 
 @pytest.fixture
@@ -72,7 +75,7 @@ def test_records_hold_the_text(records_folder, small_world, tokenizer):
         assert built.lines == {
             "read": lines,
             "kept": kept,
-            "dropped": {"blank": lines - kept, "without_pieces": 0},
+            "dropped": {**NOTHING, "blank": lines - kept},
         }
         assert json.loads((folder / "language.json").read_text()) == json.loads(
             json.dumps(built.to_json())
@@ -95,46 +98,51 @@ def test_the_manifest_names_sizes_and_checksums(records_folder, tokenizer, vocab
     assert len(manifest.languages["en"].train.shards) > 3
 
 
-def test_documents_are_collected_and_long_ones_split():
-    a, b, c, long = (np.arange(n) for n in (3, 4, 5, 20))
-    stream = [None, a, b, None, None, c, a, b, long, a, None]
-    lengths = [[len(s) for s in d] for d in collect_documents(iter(stream), max_tokens=8)]
-    assert lengths == [[3, 4], [5, 3], [4], [20], [3]]
-    assert list(collect_documents(iter([None, None]), 8)) == []
+@pytest.mark.parametrize("duplicates", ["none", "line"])
+def test_the_number_of_processes_changes_no_byte(config, monkeypatch, tmp_path, duplicates):
+    monkeypatch.setattr(text_chunks, "CHUNK", 500)  # many chunks, also of a single language
+    monkeypatch.setattr(text_files, "_BLOCK", 200)
+    read = []
+    original = text_chunks.read_chunks
+    monkeypatch.setattr(
+        text_chunks,
+        "read_chunks",
+        lambda *args: (read.append(1) or chunk for chunk in original(*args)),
+    )
+    config = dataclasses.replace(config, drop_duplicates=duplicates, languages=("en", "ja", "zh"))
+    folders = []
+    for processes in (1, 2, 3):
+        folder = tmp_path / f"records{processes}"
+        build_records(dataclasses.replace(config, output_dir=str(folder), num_processes=processes))
+        folders.append(contents(folder))
+    assert len(read) > 3 * 20
+    assert folders[0] == folders[1] == folders[2]
+    shards = [name for name in folders[0] if name.startswith("en/train-0")]
+    assert len(shards) > (3 if duplicates == "none" else 0)
 
 
-def documents(count, sentences=1):
-    return [[np.array([number])] * sentences for number in range(count)]
-
-
-def held_out(made, fraction):
-    return [int(d[0][0]) for split, d in split_documents(made, fraction) if split == "heldout"]
-
-
-def test_every_kth_document_is_held_out():
-    assert held_out(documents(25), 0.1) == [1, 11, 21]
-    assert held_out(documents(2), 0.1) == [1]
-    assert held_out(documents(5), 0.5) == [1, 3]
-    assert held_out(documents(25), 0.0) == []
-    assert len(list(split_documents(documents(25), 0.01))) == 25
-
-
-def test_a_single_document_is_cut():
-    parts = [(split, len(d)) for split, d in split_documents(documents(1, sentences=30), 0.1)]
-    assert parts == [("train", 27), ("heldout", 3)]
-    parts = [(split, len(d)) for split, d in split_documents(documents(1, sentences=2), 0.01)]
-    assert parts == [("train", 1), ("heldout", 1)]
-    assert held_out(documents(1, sentences=1), 0.1) == []  # nothing to cut
+def test_an_error_in_another_process_is_the_same_line(config, tmp_path):
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "el.txt").write_text("good line\n")
+    (tmp_path / "text" / "en.txt").write_bytes(b"good line\n\xff\n")
+    (tmp_path / "text" / "sw.txt.gz").write_bytes(b"not gzip at all")
+    config = dataclasses.replace(
+        config, input_dir=str(tmp_path / "text"), languages=(), num_processes=2
+    )
+    with pytest.raises(ValueError, match=r"en\.txt:2: not UTF-8: byte 1 of the line is 0xff"):
+        build_records(config)
+    names = {path.name for path in (tmp_path / "records").iterdir()}
+    assert names == {"el", "sentencepiece.model"}
 
 
 def test_a_second_run_builds_only_what_is_missing(config, monkeypatch, tmp_path):
     first = build_records(config)
     whole = contents(tmp_path / "records")
     built = []
-    original = record_builder._build_language
+    original = record_builder._write_language
     monkeypatch.setattr(
         record_builder,
-        "_build_language",
+        "_write_language",
         lambda folder, language, *rest: built.append(language) or original(folder, language, *rest),
     )
     assert build_records(config) == first
@@ -234,7 +242,7 @@ def test_lines_without_pieces_are_counted(config, tmp_path):
     )
     config = dataclasses.replace(config, input_dir=str(tmp_path / "text"), languages=())
     lines = build_records(config).languages["en"].lines
-    assert lines == {"read": 4, "kept": 2, "dropped": {"blank": 1, "without_pieces": 1}}
+    assert lines == {"read": 4, "kept": 2, "dropped": {**NOTHING, "blank": 1, "without_pieces": 1}}
 
 
 def test_a_disk_that_takes_no_more_leaves_nothing_half_written(config, tmp_path):
@@ -255,18 +263,28 @@ def test_a_disk_that_takes_no_more_leaves_nothing_half_written(config, tmp_path)
     build_records(config).check_sizes()  # there is room again
 
 
-def test_a_full_disk_is_called_so(tmp_path):
-    from rembert_tf.pipelines.records import _disk_errors
-
-    with pytest.raises(OSError, match="No space left on device: '.*shard'"):
-        with _disk_errors(tmp_path / "shard"), tf.io.TFRecordWriter("/dev/full") as writer:
-            writer.write(b"x" * 100_000)
-
-
 @pytest.mark.parametrize(
     "setting, value",
-    [("heldout_fraction", 0.6), ("max_document_tokens", 0), ("tokens_per_shard", 0)],
+    [
+        ("heldout_fraction", 0.6),
+        ("max_document_tokens", 0),
+        ("tokens_per_shard", 0),
+        ("max_line_bytes", 0),
+        ("num_processes", 0),
+        ("line_is", "paragraph"),
+        ("drop_duplicates", "all"),
+        ("invalid_utf8", "ignore"),
+        ("input_dir", ""),
+        ("tokenizer", ""),
+    ],
 )
 def test_settings_are_checked(config, setting, value):
-    with pytest.raises(ValueError, match=f"`{setting}` must be .* Received: {setting}={value}"):
+    with pytest.raises(ValueError, match=f"`{setting}` must be .* Received: {setting}={value!r}"):
         dataclasses.replace(config, **{setting: value})
+
+
+def test_without_apache_beam_the_extra_is_named(config, monkeypatch):
+    monkeypatch.setitem(sys.modules, "apache_beam", None)
+    monkeypatch.delitem(sys.modules, "rembert_tf.pipelines.beam_builder", raising=False)
+    with pytest.raises(ImportError, match=r"pip install 'rembert_tf\[beam\]'"):
+        build_records(dataclasses.replace(config, beam_options="--runner=DirectRunner"))

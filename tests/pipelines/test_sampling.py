@@ -1,4 +1,6 @@
 import json
+import lzma
+import pathlib
 
 import numpy as np
 import pytest
@@ -6,6 +8,7 @@ import tensorflow as tf
 
 from rembert_tf.pipelines import sampling
 
+RAW_TEXT = pathlib.Path(__file__).parents[3] / "shared" / "data" / "rawtext"
 SENTENCES = {"large": 1000, "middle": 50, "small": 5}
 # The 99.9th percentile of chi-square with two degrees of freedom.
 CHI_SQUARE_LIMIT = 13.8
@@ -33,6 +36,25 @@ def test_observed_shares_follow_the_planned_ones(alpha):
     chi_square = sum((drawn[name] - count) ** 2 / count for name, count in expected.items())
     assert sum(drawn.values()) == 10_000
     assert chi_square < CHI_SQUARE_LIMIT
+
+
+@pytest.mark.skipif(not RAW_TEXT.is_dir(), reason="no ../shared/data/rawtext")
+def test_observed_shares_of_all_languages_of_the_raw_text():
+    sentences = {}
+    for path in sorted(RAW_TEXT.glob("*.txt*")):
+        content = path.read_bytes()
+        content = lzma.decompress(content) if path.suffix == ".xz" else content
+        sentences[path.name.split(".")[0]] = sum(map(bool, content.split(b"\n")))
+    assert len(sentences) > 40
+    freedom = len(sentences) - 1
+    # The 99.9th percentile of chi-square (Wilson and Hilferty 1931).
+    limit = freedom * (1 - 2 / (9 * freedom) + 3.0902 * (2 / (9 * freedom)) ** 0.5) ** 3
+    for alpha in (0.3, 0.5, 0.7, 1.0):
+        planned = sampling.shares(sentences, alpha)
+        drawn = sampling.counts(seed=1, examples=100_000, planned=planned)
+        expected = {language: 100_000 * share for language, share in planned.items()}
+        chi_square = sum((drawn[name] - count) ** 2 / count for name, count in expected.items())
+        assert chi_square < limit
 
 
 def test_tensorflow_and_numpy_draw_the_same_languages():

@@ -1,139 +1,64 @@
 import random
-import sys
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
 from rembert_tf.pipelines import classification, serving, tagging
+from rembert_tf.pipelines.word_splitting import split_words
 
-AWKWARD = [
-    "",
-    "   ",
-    "one",
-    " leading and  trailing ",
-    "tab\tnew\nline\r\nform\x0cfeed",
-    "no\u00a0break ideographic\u3000space next\u0085line",
-    "zero\u200bwidth joiner\u200dkept mark\ufeff",
-    "emoji \U0001f469\u200d\U0001f52c \U0001f1ea\U0001f1fa end",
-    "e\u0301 \u0301 alone  क्षि",
-    "a\x00b \x00 c",
-    "\u2028line\u2029paragraph\u205fmath\u1680ogham",
-]
-INVALID = [b"\xff", b"ab\xffcd \xfe\xfe x", b"cut \xe4\xb8", b"\xc0\x80 \xed\xa0\x80", b"\x80 \x80"]
+ODD = ["", "   ", "one", " leading and  trailing ", "a\x00b \x00 c", "½ ﬁ e\u0301", "\U0001f600 x"]
 
 
-def python_words(text):
-    """Words with first code point and end, by Python's own split."""
-    end = 0
-    for word in text.split():
-        start = text.index(word, end)
-        end = start + len(word)
-        yield word, start, end
+def sentences_of(small_world):
+    return [text for texts in small_world.SENTENCES.values() for text in texts]
 
 
-def split(text):
-    words = serving.split_words(tf.constant(text, tf.string))
-    for row in zip(*(part.to_list() for part in words), strict=True):
-        yield [(word.decode(), start, end) for word, start, end in zip(*row, strict=True)]
-
-
-def test_words_and_offsets_are_those_of_python():
-    for text, words in zip(AWKWARD, split([text.encode() for text in AWKWARD]), strict=True):
-        assert words == list(python_words(text)), repr(text)
-
-
-def test_every_code_point_separates_exactly_where_python_does():
-    code_points = [c for c in range(sys.maxunicode + 1) if not 0xD800 <= c < 0xE000]
-    texts = [
-        "".join(f"x{chr(c)}" for c in code_points[start : start + 5000])
-        for start in range(0, len(code_points), 5000)
+def assert_rows(rows, features, tokenizer):
+    assert rows.input_ids.to_list() == [
+        row.tolist() for row in np.split(features.input_ids, features.row_splits[1:-1])
     ]
-    words = serving.split_words(tf.constant([text.encode() for text in texts]))
-    assert words.strings.to_list() == [[w.encode() for w in text.split()] for text in texts]
-
-
-@pytest.mark.parametrize("text", INVALID)
-def test_bytes_that_are_no_utf8_are_replaced(text):
-    """How many U+FFFD a broken sequence becomes is the decoder's choice; the rest stays in place."""
-    (words,) = split([text])
-    assert "".join(word for word, _, _ in words).replace("\ufffd", "") == "".join(
-        text.decode(errors="ignore").split()
-    )
-    assert any("\ufffd" in word for word, _, _ in words)
-    assert all(end - start == len(word) for word, start, end in words)
-    assert len(words) == len(text.decode(errors="replace").split())
-
-
-def test_no_string_at_all():
-    words = serving.split_words(tf.zeros([0], tf.string))
-    assert words.strings.to_list() == words.starts.to_list() == words.ends.to_list() == []
-
-
-def test_graphs_of_open_shape_give_the_same(tokenizer):
-    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
-    def both(text):
-        words = serving.split_words(text)
-        return words, serving.word_features(tokenizer, words.strings, 12)
-
-    text = tf.constant([text.encode() for text in AWKWARD] + INVALID)
-    in_graph = both(text)
-    words = serving.split_words(text)
-    eager = (words, serving.word_features(tokenizer, words.strings, 12))
-    in_graph, eager = (tf.nest.flatten(made, expand_composites=True) for made in (in_graph, eager))
-    for a, b in zip(in_graph, eager, strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def padded(features, name, filling):
-    rows = np.split(getattr(features, name), features.row_splits[1:-1])
-    width = max(map(len, rows))
-    return [list(row) + [filling] * (width - len(row)) for row in rows]
-
-
-def assert_rows(made, features, tokenizer):
-    np.testing.assert_array_equal(
-        made["input_ids"], padded(features, "input_ids", tokenizer.pad_id)
-    )
-    np.testing.assert_array_equal(made["token_type_ids"], padded(features, "token_type_ids", 0))
-    lengths = features.row_lengths
-    np.testing.assert_array_equal(
-        made["attention_mask"], np.arange(lengths.max()) < lengths[:, np.newaxis]
-    )
-    assert {value.dtype for value in made.values()} == {tf.int32}
+    assert rows.token_type_ids.to_list() == [
+        row.tolist() for row in np.split(features.token_type_ids, features.row_splits[1:-1])
+    ]
+    assert rows.input_ids.dtype == rows.token_type_ids.dtype == tf.int32
+    padded = rows.padded(np.array([1, 0, 1]), tokenizer.pad_id)
+    lengths = features.row_lengths[[1, 0, 1]]
+    mask = np.arange(lengths.max()) < lengths[:, np.newaxis]
+    np.testing.assert_array_equal(padded["attention_mask"], mask)
+    assert np.all(padded["input_ids"].numpy()[~mask] == tokenizer.pad_id)
+    assert padded["input_ids"].numpy()[0][mask[0]].tolist() == rows.input_ids[1].numpy().tolist()
+    assert not padded["token_type_ids"].numpy()[~mask].any()
+    assert {value.dtype for value in padded.values()} == {tf.int32}
 
 
 def test_words_become_the_features_of_the_tagging_reader(tokenizer, small_world):
-    sentences = [text for texts in small_world.SENTENCES.values() for text in texts]
-    sentences += ["zero \u200b word", "x", "\ufffd \U0001f600 alone"]
-    words = serving.split_words(tf.constant([text.encode() for text in sentences]))
-    made, positions, truncated = serving.word_features(tokenizer, words.strings, 128)
+    sentences = [*sentences_of(small_world), "zero \u200b word", "x", "\ufffd \U0001f600 alone"]
+    words = split_words(tf.constant([text.encode() for text in sentences]))
+    rows, positions, truncated = serving.word_rows(tokenizer, words.strings, 128)
     features = tagging.make_features(
         [tagging.TaggedSentence(tuple(text.split()), None, 1) for text in sentences],
         tokenizer, ("A",), 128,
     )  # fmt: skip
     assert features.num_rows == len(sentences)  # each fits into one row
-    assert_rows(made, features, tokenizer)
+    assert_rows(rows, features, tokenizer)
     starts = np.repeat(features.row_splits[:-1], features.words_of_sentence)
-    np.testing.assert_array_equal(positions[positions >= 0], features.word_positions - starts)
-    np.testing.assert_array_equal(tf.reduce_sum(tf.cast(positions >= 0, tf.int32), axis=1),
-                                  features.words_of_sentence)  # fmt: skip
+    np.testing.assert_array_equal(positions.values, features.word_positions - starts)
+    np.testing.assert_array_equal(positions.row_lengths(), features.words_of_sentence)
     assert not np.any(truncated)
 
 
 @pytest.mark.parametrize("max_seq_length", [3, 4, 7, 12])
-def test_words_beyond_the_limit_have_no_position(tokenizer, max_seq_length):
+def test_words_beyond_the_limit_are_left_out(tokenizer, max_seq_length):
     text = "The old man reads a book in the garden."
-    words = serving.split_words(tf.constant([text, "a"]))
-    made, positions, truncated = serving.word_features(tokenizer, words.strings, max_seq_length)
-    whole, all_positions, _ = serving.word_features(tokenizer, words.strings, 128)
-    expected = np.where(all_positions.numpy() <= max_seq_length - 2, all_positions, -1)
-    np.testing.assert_array_equal(positions, expected)
-    np.testing.assert_array_equal(
-        made["input_ids"][:, :-1], whole["input_ids"][:, : max_seq_length - 1]
-    )
-    assert made["input_ids"].shape[1] == max_seq_length
-    assert int(made["input_ids"][0, -1]) == tokenizer.sep_id
+    words = split_words(tf.constant([text, "a"]))
+    rows, positions, truncated = serving.word_rows(tokenizer, words.strings, max_seq_length)
+    whole, all_positions, _ = serving.word_rows(tokenizer, words.strings, 128)
+    expected = [[p for p in row if p <= max_seq_length - 2] for row in all_positions.to_list()]
+    assert positions.to_list() == expected
+    cut = whole.input_ids[0, : max_seq_length - 1].numpy().tolist()
+    assert rows.input_ids[0].numpy().tolist() == [*cut, tokenizer.sep_id]
+    assert rows.input_ids[1].numpy().tolist() == whole.input_ids[1].numpy().tolist()
     assert truncated.numpy().tolist() == [True, False]
 
 
@@ -142,7 +67,7 @@ def test_pairs_become_the_features_of_the_classification_reader(
     tokenizer, small_world, max_seq_length
 ):
     chooser = random.Random(max_seq_length)
-    sentences = [text for texts in small_world.SENTENCES.values() for text in texts]
+    sentences = sentences_of(small_world)
 
     def text():
         return " ".join(chooser.choices(sentences, k=chooser.randrange(4)))
@@ -150,17 +75,93 @@ def test_pairs_become_the_features_of_the_classification_reader(
     pairs = [classification.SentencePair(text(), text(), None, 1) for _ in range(100)]
     pairs += [
         classification.SentencePair(first, second, None, 1)
-        for first in ("", "  ", AWKWARD[7], sentences[0])
+        for first in ("", "  ", ODD[-1], sentences[0])
         for second in ("", "\x00", sentences[-1])
     ]
-    made, truncated = serving.pair_features(
+    rows, truncated = serving.pair_rows(
         tokenizer,
         tf.constant([pair.first for pair in pairs]),
         tf.constant([pair.second for pair in pairs]),
         max_seq_length,
     )
     features = classification.make_features(pairs, tokenizer, ("A",), max_seq_length)
-    assert_rows(made, features, tokenizer)
+    assert_rows(rows, features, tokenizer)
     whole = classification.make_features(pairs, tokenizer, ("A",), 1000)
     np.testing.assert_array_equal(truncated, whole.row_lengths > max_seq_length)
     assert 0 < np.sum(truncated) < len(pairs)
+
+
+def test_texts_are_cut_at_their_end(tokenizer, small_world):
+    texts = [*sentences_of(small_world), *ODD]
+    rows, truncated = serving.text_rows(tokenizer, tf.constant(texts), 8)
+    for row, ids, cut in zip(
+        rows.input_ids.to_list(), tokenizer.encode(texts), truncated.numpy(), strict=True
+    ):
+        assert row == [tokenizer.cls_id, *ids[:6].tolist(), tokenizer.sep_id]
+        assert cut == (len(ids) > 6)
+    assert set(rows.token_type_ids.values.numpy()) == {0}
+
+
+def test_each_literal_mask_becomes_the_mask_piece(tokenizer):
+    texts = [
+        "a [MASK] b",
+        "[MASK]",
+        "[MASK][MASK] c",
+        "",
+        "家[MASK]\U0001f600[MASK]",
+        "[MASK",
+        "[mask]",
+    ]
+    rows, masks, truncated = serving.masked_rows(tokenizer, tf.constant(texts), 64)
+    for number, text in enumerate(texts):
+        parts = [ids.tolist() for ids in tokenizer.encode(text.split("[MASK]"))]
+        ids = parts[0] + [i for part in parts[1:] for i in (tokenizer.mask_id, *part)]
+        row = rows.input_ids[number].numpy().tolist()
+        assert row == [tokenizer.cls_id, *ids, tokenizer.sep_id]
+        positions = masks.positions[number].numpy().tolist()
+        assert positions == [p for p, i in enumerate(row) if i == tokenizer.mask_id]
+        starts = masks.starts[number].numpy().tolist()
+        assert [text[s : s + 6] for s in starts] == ["[MASK]"] * (len(parts) - 1)
+        assert starts == sorted(set(starts))
+    assert not np.any(truncated)
+    _, masks, truncated = serving.masked_rows(tokenizer, tf.constant(["[MASK]" * 9, "x"]), 6)
+    assert masks.positions.to_list() == [[1, 2, 3, 4], []]
+    assert masks.starts.to_list() == [[0, 6, 12, 18], []]
+    assert truncated.numpy().tolist() == [True, False]
+
+
+def test_bytes_that_are_no_utf8_become_replacement_characters():
+    strings = [b"a\xffb", b"\xe4\xb8", b"\x00 \x01", "é \U0001f600".encode(), b""]
+    made = serving.valid_text(tf.constant(strings)).numpy().tolist()
+    assert made[0] == "a\ufffdb".encode() and made[1].decode().strip("\ufffd") == ""
+    assert made[1] and made[2:] == strings[2:]
+
+
+def test_pieces_are_spelled_as_the_vocabulary_has_them(tokenizer):
+    ids = np.arange(300).reshape(3, 100).astype("int32")
+    spelled = [piece.decode() for piece in serving.spell(tokenizer, ids).numpy().ravel()]
+    assert spelled == tokenizer.pieces()
+
+
+def test_graphs_of_open_shape_give_the_same(tokenizer):
+    @tf.function(input_signature=[tf.TensorSpec([None], tf.string)])
+    def all_of_it(text):
+        words = split_words(text)
+        return (
+            words,
+            serving.word_rows(tokenizer, words.strings, 12),
+            serving.pair_rows(tokenizer, text, text[::-1], 12),
+            serving.masked_rows(tokenizer, text, 12),
+        )
+
+    for texts in ([*ODD, "The old [MASK] reads a book in the garden"], []):
+        text = tf.constant(texts, tf.string)
+        pairs = zip(
+            *(
+                tf.nest.flatten(function(text), expand_composites=True)
+                for function in (all_of_it, all_of_it.python_function)
+            ),
+            strict=True,
+        )
+        for a, b in pairs:
+            np.testing.assert_array_equal(a, b)

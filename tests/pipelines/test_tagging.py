@@ -1,12 +1,9 @@
-import pathlib
-
 import numpy as np
 import pytest
 
 from rembert_tf.pipelines import tagging, xtreme
 
 LABELS = xtreme.UPOS_TAGS
-DOWNLOAD = pathlib.Path(__file__).parents[3] / "shared" / "data" / "xtreme" / "download"
 
 
 @pytest.fixture
@@ -92,6 +89,105 @@ def test_too_many_columns_and_no_word_at_all(write):
     for text in ("", "\n \n\n"):
         with pytest.raises(ValueError, match=r"file\.tsv:1: the file holds no word"):
             tagging.read_sentences(write(text))
+
+
+# Other formats
+
+
+def words_and_tags(sentences):
+    return [(list(s.words), None if s.tags is None else list(s.tags)) for s in sentences]
+
+
+def test_wikiann_words_begin_with_their_language(write):
+    path = write("en:Anna\tB-PER\nen:of\tO\nen::\tO\n\nen:\tO\nen:10\u3000000\tO\n")
+    assert words_and_tags(tagging.read_sentences(path)) == [
+        (["Anna", "of", ":"], ["B-PER", "O", "O"]), (["", "10\u3000000"], ["O", "O"])
+    ]  # fmt: skip
+    mixed = tagging.read_sentences(write("en:Anna\tB-PER\nAnna\tB-PER\n"))
+    assert mixed[0].words == ("en:Anna", "Anna"), "not every word, so it is no prefix"
+    (sentence,) = tagging.read_sentences(write("zh-min-nan:a\tO\nzh-min-nan:b\tO\n"))
+    assert sentence.words == ("a", "b")
+    assert tagging.read_sentences(write(": O\n"))[0].words == (":",)
+
+
+def test_words_and_tags_with_a_space_between(write):
+    path = write("Ali B-PER\n. O\n\n\u00a0 O\n")
+    assert words_and_tags(tagging.read_sentences(path)) == [
+        (["Ali", "."], ["B-PER", "O"]), (["\u00a0"], ["O"])
+    ]  # fmt: skip
+    for bad in ("Ali B-PER\nAli\n. O\n", "Ali B-PER\nAli NNP B-PER\n. O\n", "a O\nb \nc O\n"):
+        with pytest.raises(ValueError, match=r"file\.tsv:2: a line must be `word<SPACE>tag`, as"):
+            tagging.read_sentences(write(bad))
+    words = tagging.read_sentences(write("New York\nis\nlarge\n"))
+    assert words_and_tags(words) == [(["New York", "is", "large"], None)]
+
+
+CONLLU = """\
+# sent_id = 1
+# text = Vámonos al mar.
+1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tvamos\tir\tVERB\t_\t_\t0\troot\t_\t_
+2\tnos\tnosotros\tPRON\t_\t_\t1\tobj\t_\t_
+3-4\tal\t_\t_\t_\t_\t_\t_\t_\t_
+3\ta\ta\tADP\t_\t_\t5\tcase\t_\t_
+4\tel\tel\tDET\t_\t_\t5\tdet\t_\t_
+5\tmar\tmar\tNOUN\t_\t_\t1\tobl\t_\t_
+5.1\tfue\tir\tVERB\t_\t_\t_\t_\t1:x\t_
+6\t.\t.\tPUNCT\t_\t_\t1\tpunct\t_\t_
+
+# newdoc
+# text = 10 000
+1\t10 000\t10\tNUM\t_\t_\t0\troot\t_\t_
+
+"""
+
+
+def test_multiword_tokens_are_one_word_with_the_tag_of_their_head(write):
+    sentences = tagging.read_sentences(write(CONLLU), LABELS, language="es")
+    assert words_and_tags(sentences) == [
+        (["Vámonos", "al", "mar", "."], ["VERB", "ADP", "NOUN", "PUNCT"]), (["10 000"], ["NUM"])
+    ]  # fmt: skip
+    assert [sentence.line for sentence in sentences] == [3, 15]
+    # Both parts of `al` are equally high: French would take PRON first, everyone ADP before DET.
+    swapped = CONLLU.replace("\tADP\t", "\tADV\t").replace("\tDET\t", "\tPRON\t")
+    for language, tag in (("it", "ADV"), ("fr", "PRON"), ("", "PRON"), ("es", "PRON")):
+        assert tagging.read_sentences(write(swapped), language=language)[0].tags[1] == tag
+
+
+def test_conllu_without_tags_and_with_errors(write):
+    untagged = CONLLU
+    for tag in ("VERB", "PRON", "ADP", "DET", "NOUN", "PUNCT", "NUM"):
+        untagged = untagged.replace(f"\t{tag}\t", "\t_\t")
+    assert tagging.read_sentences(write(untagged), LABELS)[0].tags is None
+    with pytest.raises(ValueError, match=r"file\.tsv:9: a label must be .*'NOUNS'"):
+        tagging.read_sentences(write(CONLLU.replace("NOUN", "NOUNS")), LABELS)
+    with pytest.raises(ValueError, match=r"file\.tsv:9: a line of CoNLL-U must be a comment or 10"):
+        tagging.read_sentences(write(CONLLU.replace("5\tmar\tmar", "5\tmar")))
+    with pytest.raises(ValueError, match=r"file\.tsv:1: .*numbered 1, 2, 3 .*Received: 1 2 3 4 6"):
+        lines = CONLLU.split("\n")
+        tagging.read_sentences(write("\n".join(lines[:8] + lines[9:])))
+    with pytest.raises(ValueError, match=r"file\.tsv:1: .*numbered"):
+        tagging.read_sentences(write(CONLLU.replace("3-4", "3-9")))
+    circle = CONLLU.replace("\t5\tcase", "\t4\tcase").replace("\t5\tdet", "\t3\tdet")
+    assert len(tagging.read_sentences(write(circle))[0].words) == 4
+
+
+def test_the_tag_for_nothing_is_read_and_not_trained_on(write, tokenizer):
+    (sentence,) = tagging.read_sentences(write("a\tX\nb\t_\nc\tNOUN\n"), LABELS)
+    assert tagging.labels_of([sentence]) == {"X", "NOUN"}
+    features = tagging.make_features([sentence], tokenizer, LABELS, 32)
+    weights = features.sample_weights[features.word_positions]
+    assert weights.tolist() == [1.0, 0.0, 1.0]
+
+
+def test_plain_text_gives_one_sentence_a_line(tokenizer):
+    lines = ["two words", "", "  a\u3000b\u00a0c\t", "x"]
+    sentences = tagging.read_text(lines)
+    assert [s.words for s in sentences] == [("two", "words"), (), ("a", "b", "c"), ("x",)]
+    features = tagging.make_features(sentences, tokenizer, LABELS, 32)
+    tags = tagging.predicted_tags(features, features.labels)
+    assert list(map(len, tags)) == [2, 0, 3, 1]
+    assert [tagging.format_line(row).count("ADJ") for row in tags] == [2, 0, 3, 1]
 
 
 # Features
@@ -197,25 +293,3 @@ def test_predictions_are_written_in_xtremes_layout(tmp_path):
     assert [child.name for child in path.parent.iterdir()] == ["test-en.tsv"]
     with pytest.raises(ValueError, match="none in sentence 2"):
         tagging.write_predictions(path, [["X"], []])
-
-
-@pytest.mark.skipif(not (DOWNLOAD / "udpos").is_dir(), reason="needs XTREME's files")
-def test_every_real_file(tokenizer, tmp_path):
-    task = xtreme.get_task("udpos")
-    for split in xtreme.SPLITS:
-        for language in xtreme.find_languages(task, DOWNLOAD, split):
-            path = xtreme.find_split(task, DOWNLOAD, split, language)
-            words_in_file = sum(bool(line) for line in path.read_bytes().split(b"\n"))
-            sentences = tagging.read_sentences(path, task.labels)
-            assert sum(len(sentence.words) for sentence in sentences) == words_in_file
-            assert all((s.tags is None) == (split == "test") for s in sentences)
-
-            features = tagging.make_features(sentences, tokenizer, task.labels, 64)
-            assert features.row_lengths.max() <= 64
-            tags = tagging.predicted_tags(features, features.labels)
-            assert list(map(len, tags)) == [len(sentence.words) for sentence in sentences]
-            if split != "test":
-                assert [tuple(row) for row in tags] == [s.tags for s in sentences]
-            tagging.write_predictions(tmp_path / "predictions.tsv", tags)
-            written = (tmp_path / "predictions.tsv").read_bytes().split(b"\n")
-            assert sum(map(bool, written)) == words_in_file

@@ -3,6 +3,7 @@ import gzip
 import lzma
 
 import pytest
+import zstandard
 
 from rembert_tf.pipelines import text_files
 
@@ -32,6 +33,10 @@ def test_one_file_or_one_folder_a_language(tmp_path):
         (".txt.gz", gzip.compress),
         (".txt.bz2", bz2.compress),
         (".txt.xz", lzma.compress),
+        (
+            ".txt.zst",
+            lambda content: zstandard.compress(content[:9]) + zstandard.compress(content[9:]),
+        ),
     ],
 )
 def test_lines_are_the_same_from_plain_and_compressed_files(tmp_path, ending, compress):
@@ -54,7 +59,12 @@ def test_text_that_is_not_utf_8_is_named_with_its_line(tmp_path):
 
 @pytest.mark.parametrize(
     "ending, compress",
-    [(".txt.gz", gzip.compress), (".txt.bz2", bz2.compress), (".txt.xz", lzma.compress)],
+    [
+        (".txt.gz", gzip.compress),
+        (".txt.bz2", bz2.compress),
+        (".txt.xz", lzma.compress),
+        (".txt.zst", zstandard.compress),
+    ],
 )
 def test_compressed_files_that_are_cut_short_or_no_such_files_are_named(tmp_path, ending, compress):
     whole = compress(TEXT * 100)
@@ -63,6 +73,25 @@ def test_compressed_files_that_are_cut_short_or_no_such_files_are_named(tmp_path
         path.write_bytes(content)
         with pytest.raises(ValueError, match=f"en{ending}: damaged compressed file"):
             list(text_files.read_lines(path))
+
+
+def test_half_of_a_surrogate_pair_is_not_utf_8(tmp_path):
+    path = tmp_path / "en.txt"
+    path.write_bytes(b"good\ngood\n\xed\xa0\xbd\n")
+    with pytest.raises(ValueError, match=r"en\.txt:3: not UTF-8: byte 1 of the line is 0xed"):
+        list(text_files.read_lines(path))
+
+
+def test_languages_may_have_a_region_or_a_script(tmp_path):
+    for name in ("zh-Hant.txt", "bg-Latn.txt.gz", "pt_BR.txt", "pt.txt", "sr-Cyrl-RS.txt"):
+        (tmp_path / name).write_bytes(b"")
+    found = list(text_files.find_inputs(tmp_path))
+    assert found == ["bg-Latn", "pt", "pt_BR", "sr-Cyrl-RS", "zh-Hant"]
+    for name in ("zh_hant.txt.xz", "PT-br.txt"):
+        (tmp_path / name).write_bytes(b"")
+        with pytest.raises(ValueError, match=r"a second input for language '\w+.\w+', after .*txt"):
+            text_files.find_inputs(tmp_path)
+        (tmp_path / name).unlink()
 
 
 def test_folders_that_cannot_be_used_are_refused(tmp_path):

@@ -104,6 +104,35 @@ def test_ids_are_those_of_sentencepiece(tokenizer, vocabulary_file, small_world)
     assert tokenizer.encode([]) == []
 
 
+def test_bytes_that_are_no_utf8_are_as_in_sentencepiece(tokenizer, vocabulary_file):  # case H8
+    raw = [b"the \xff house", b"\xed\xa0\x80", b"tea\xc3", b"a\0b", b"\0", "\ufffd".encode()]
+    oracle = sentencepiece.SentencePieceProcessor(model_file=str(vocabulary_file))
+    ours = tokenizer.tokenize(raw).to_list()
+    assert ours == [oracle.encode(text) for text in raw]
+    assert tokenizer.unk_id in ours[0]
+    controls = np.setdiff1d(tokenizer.special_ids, tokenizer.unk_id)
+    assert not np.isin(np.concatenate(ours), controls).any()
+
+
+def test_half_a_surrogate_pair_is_refused_with_its_place(tokenizer):
+    with pytest.raises(
+        ValueError, match=r"`texts` must be .*Received: U\+D83D as character 5 of 'tea "
+    ):
+        tokenizer.encode(["bread", "tea \ud83d"])
+
+
+@pytest.mark.parametrize(
+    "literal", ["[CLS]", "[MASK]", "[SEP]", "[PAD]", "[UNK]", "<pad>", "\u2581", "［ＭＡＳＫ］"]
+)
+def test_literals_are_no_control_ids(tokenizer, literal):  # case F6
+    texts = [literal, f"the {literal} house", f"the{literal}house", literal * 3]
+    controls = np.setdiff1d(tokenizer.special_ids, tokenizer.unk_id)
+    alone, *ids, thrice = tokenizer.encode(texts)
+    assert all(len(pieces) > 2 for pieces in ids)
+    for pieces in (alone, *ids, thrice):
+        assert not np.isin(pieces, controls).any()
+
+
 def test_graphs_give_the_same_ids(tokenizer, small_world):
     texts = list(small_world.SENTENCES["hi"])
     eager = tokenizer.tokenize(texts)

@@ -6,7 +6,7 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("module", ["trainer", "adamw", "lamb"])
+@pytest.mark.parametrize("module", ["trainer", "adamw", "lamb", "retrieval_config"])
 def test_docstring_examples_run(module):
     module = importlib.import_module(f"rembert_tf.training.{module}")
     result = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)

@@ -1,26 +1,29 @@
 """Fine-tuning runs in small, and predictions of whole files, on XTREME's layout."""
 
-import dataclasses
+import io
 import json
 import pathlib
 import random
 import shutil
+import statistics
+import types
 
 import keras
 import numpy as np
 import pytest
 import safetensors.numpy
 
+from rembert_tf.checkpoints import hub
 from rembert_tf.checkpoints.folder import load_pretrained, save_pretrained
 from rembert_tf.config import RemBertConfig
 from rembert_tf.evaluation.tagging import token_accuracy
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
 from rembert_tf.models.token_classification import RemBertForTokenClassification
-from rembert_tf.pipelines import tagging
+from rembert_tf.pipelines import tagging, task_files
 from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
-from rembert_tf.training import finetuning
+from rembert_tf.training import finetuning, several_seeds, stream_prediction
 from rembert_tf.training.config import (
     DistributionConfig,
     FinetuningConfig,
@@ -32,6 +35,11 @@ from rembert_tf.training.finetuning import finetune
 from rembert_tf.training.label_predictor import LabelPredictor
 from rembert_tf.training.prediction import predict_files
 from rembert_tf.training.run_folder import read_metrics
+from rembert_tf.training.several_seeds import finetune_seeds
+from rembert_tf.training.stream_prediction import predict_input
+from rembert_tf.training.task_kinds import dev_score
+
+find_files = task_files.find_files
 
 # Words of one tag begin with the same piece, so that a few steps are enough.
 TAG_OF_WORD = {
@@ -70,7 +78,7 @@ def pairs(count, seed, labelled=True):
 
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory):
-    """Both tasks; the test files of English cannot be opened as files at all."""
+    """Two tasks; the test files of English cannot be opened as files at all."""
     folder = tmp_path_factory.mktemp("xtreme")
     files = {
         "udpos/train-en": tagged(sentences(ROWS, 0)),
@@ -103,26 +111,15 @@ def init_checkpoint(vocabulary_file, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def settings(data_dir, init_checkpoint):
-    defaults = [
+def settings(settings_maker, data_dir, init_checkpoint):
+    return settings_maker(
         RunConfig(model_dir="", log_every=1, checkpoint_every=EVERY, evaluate_every=EVERY),
         FinetuningConfig(init_checkpoint=str(init_checkpoint), epochs=6),
         FinetuningDataConfig(task="udpos", data_dir=str(data_dir), max_seq_length=32,
                              batch_size=BATCH),
         OptimizerConfig(learning_rate=2e-2),
         DistributionConfig(),
-    ]  # fmt: skip
-
-    def make(model_dir, **changes):
-        changes["model_dir"] = str(model_dir)
-        configs = []
-        for default in defaults:
-            names = {field.name for field in dataclasses.fields(default)} & changes.keys()
-            configs.append(dataclasses.replace(default, **{n: changes.pop(n) for n in names}))
-        assert not changes
-        return configs
-
-    return make
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +140,8 @@ def scores(folder):
 def test_what_a_run_leaves_behind(tagger):
     folder, best = tagger
     assert {path.name for path in folder.iterdir()} == {
-        "flags.txt", "config.json", "metrics.jsonl", "loss.png", "model", "checkpoints", "tensorboard"
+        "flags.txt", "config.json", "metrics.jsonl", "loss.png", "model", "checkpoints",
+        "tensorboard", "result.json",
     }  # fmt: skip
     assert best == max(scores(folder).values()) > 0.9
     assert list(scores(folder))[:3] == [10, 20, 30]
@@ -168,11 +166,11 @@ def test_the_best_step_is_published_not_the_last(settings, tmp_path, monkeypatch
     given = iter([0.5, 0.9, 0.9, 0.3])
     seen = []
 
-    def scripted(gold, predicted):
+    def scripted(name, examples, predicted, language):
         seen.append(predicted)
         return next(given)
 
-    monkeypatch.setattr(finetuning, "token_accuracy", scripted)
+    monkeypatch.setattr(finetuning, "dev_score", scripted)
     published = []
     save = finetuning.save_pretrained
     monkeypatch.setattr(
@@ -181,21 +179,26 @@ def test_the_best_step_is_published_not_the_last(settings, tmp_path, monkeypatch
     assert finetune(*settings(tmp_path / "run", epochs=0.5, evaluate_every=1)) == 0.9
     assert list(scores(tmp_path / "run").values()) == [0.5, 0.9, 0.9, 0.3]
     assert published == [1, 2]  # 0.9 for the second time is not better
+    result = json.loads((tmp_path / "run/result.json").read_text())
+    assert result == {
+        "task": "udpos", "seed": 0, "dev_score": "token_accuracy", "best": 0.9, "best_step": 2,
+        "steps": 4,
+    }  # fmt: skip
 
 
 def test_a_run_that_broke_off_is_resumed(tagger, settings, tmp_path, monkeypatch):
     class PowerCut(Exception):
         pass
 
-    def cut(gold, predicted, calls=[]):  # noqa: B006
+    def cut(*arguments, calls=[]):  # noqa: B006
         calls.append(1)
         if len(calls) == 3:
             raise PowerCut
-        return token_accuracy(gold, predicted)
+        return dev_score(*arguments)
 
     folder = tmp_path / "run"
     with monkeypatch.context() as patch:
-        patch.setattr(finetuning, "token_accuracy", cut)
+        patch.setattr(finetuning, "dev_score", cut)
         with pytest.raises(PowerCut):
             finetune(*settings(folder))
     assert max(scores(folder)) == 20
@@ -325,6 +328,9 @@ def test_a_model_for_other_labels_is_refused(vocabulary_file, predict, tmp_path)
     save_pretrained(RemBertForTokenClassification(config), tmp_path / "model", tokenizer)
     with pytest.raises(ValueError, match="fine-tuned for the labels NOUN, VERB; udpos has ADJ"):
         predict("udpos", model=str(tmp_path / "model"))
+    for text in predict("udpos", model=str(tmp_path / "model"), labels="model"):
+        assert set(text.split()) <= {"NOUN", "VERB"}
+        assert len(text.split()) == sum(map(len, sentences(20, 2)))
 
 
 def test_a_dev_file_without_labels_is_refused(settings, data_dir, tmp_path):
@@ -347,6 +353,173 @@ def test_predictions_never_replace_the_data(data_dir):
 def test_files_and_folders_that_are_not_there(settings, tmp_path):
     with pytest.raises(FileNotFoundError, match="train-en.tsv .*there is no folder"):
         finetune(*settings(tmp_path / "run", data_dir=str(tmp_path)))
-    with pytest.raises(FileNotFoundError, match="`init_checkpoint` must be a model folder"):
+    with pytest.raises(FileNotFoundError, match="`init_checkpoint` must be a model folder, or the"):
         finetune(*settings(tmp_path / "run", init_checkpoint=str(pathlib.Path(tmp_path, "no"))))
     assert not (tmp_path / "run").exists()
+    with pytest.raises(FileNotFoundError, match="`model` must be a model folder, or the id"):
+        predict_files(
+            PredictionConfig(task="udpos", data_dir=str(tmp_path), model=str(tmp_path / "no"),
+                             output_dir=str(tmp_path / "out"))
+        )  # fmt: skip
+
+
+def test_a_model_folder_that_must_stay_is_refused_before_the_run(settings, tmp_path):
+    (tmp_path / "run/model").mkdir(parents=True)
+    (tmp_path / "run/model/notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="run/model', which also holds notes.txt"):
+        finetune(*settings(tmp_path / "run"))
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["model"]
+
+
+def test_a_model_is_found_by_its_id_on_the_hub(settings, init_checkpoint, tagger, data_dir,
+                                               tmp_path, monkeypatch):  # fmt: skip
+    folders = {"org/pretrained": str(init_checkpoint), "org/tagger": str(tagger[0] / "model")}
+    monkeypatch.setattr(hub, "_download", lambda name, revision: folders[name])
+    finetune(*settings(tmp_path / "run", init_checkpoint="org/pretrained", epochs=0.2))
+    assert "--init_checkpoint=org/pretrained" in (tmp_path / "run/flags.txt").read_text()
+    (path,) = predict_files(
+        PredictionConfig(task="udpos", data_dir=str(data_dir), model="org/tagger",
+                         output_dir=str(tmp_path / "out"), languages=("de",), max_seq_length=32)
+    )  # fmt: skip
+    assert path.is_file()
+
+
+# Several seeds
+
+
+def test_seeds_are_averaged_and_a_broken_series_is_resumed(settings, tmp_path, monkeypatch):
+    given = {"num_seeds": 3, "seed": 5, "epochs": 0.5, "evaluate_every": 2}
+    calls = []
+
+    def finetune_twice(*configs):
+        calls.append(configs[0].model_dir)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return finetune(*configs)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(several_seeds, "finetune", finetune_twice)
+        with pytest.raises(KeyboardInterrupt):
+            finetune_seeds(*settings(tmp_path / "run", **given))
+    assert not (tmp_path / "run/summary.json").exists()
+    before = (tmp_path / "run/seed_2/result.json").stat().st_mtime_ns
+    mean = finetune_seeds(*settings(tmp_path / "run", resume=True, **given))
+    assert (tmp_path / "run/seed_2/result.json").stat().st_mtime_ns == before, "not run again"
+
+    results = [json.loads((tmp_path / f"run/seed_{n}/result.json").read_text()) for n in (1, 2, 3)]
+    assert [result["seed"] for result in results] == [5, 6, 7]
+    scores = [result["best"] for result in results]
+    summary = json.loads((tmp_path / "run/summary.json").read_text())
+    assert summary["seeds"] == results and summary["task"] == "udpos"
+    assert mean == summary["mean"] == pytest.approx(sum(scores) / 3)
+    assert summary["standard_deviation"] == pytest.approx(statistics.stdev(scores))
+    kernels = [weights(tmp_path / f"run/seed_{n}")["classifier.weight"] for n in (1, 2, 3)]
+    assert np.any(kernels[0] != kernels[1]) and np.any(kernels[1] != kernels[2])
+    alone = settings(tmp_path / "alone", **given | {"num_seeds": 1, "seed": 6})
+    assert finetune_seeds(*alone) == scores[1]
+    np.testing.assert_array_equal(weights(tmp_path / "alone")["classifier.weight"], kernels[1])
+
+
+def test_seeds_on_two_replicas_and_not_on_several_workers(settings, tmp_path):
+    given = {"num_seeds": 2, "epochs": 0.2, "distribution": "mirrored", "cpu_replicas": 2}
+    assert finetune_seeds(*settings(tmp_path / "run", **given)) >= 0
+    given |= {"distribution": "multi_worker", "cpu_replicas": 0}
+    with pytest.raises(ValueError, match="start it once for each seed. Received: num_seeds=2"):
+        finetune_seeds(*settings(tmp_path / "other", **given))
+
+
+# Plain text, one file, and predictions that go on
+
+
+def stream(tagger, tmp_path, text, name="in.txt", **changes):
+    (tmp_path / name).write_bytes(text)
+    config = PredictionConfig(
+        **{"task": "udpos", "model": str(tagger[0] / "model"), "input": str(tmp_path / name),
+           "output": str(tmp_path / "new" / "out.txt"), "max_seq_length": 32, "batch_size": 8}
+        | changes
+    )  # fmt: skip
+    number = predict_input(config)
+    return number, (tmp_path / "new" / "out.txt").read_bytes()
+
+
+def test_one_line_out_for_each_line_in(tagger, tmp_path, monkeypatch):
+    rows = [[], ["book"], ["a"] * 90, [], *sentences(20, 2), []]
+    text = "\n".join(" ".join(row) for row in rows) + "\n"
+    number, out = stream(tagger, tmp_path, text.encode())
+    lines = out.decode().split("\n")
+    assert number == len(rows) and lines.pop() == ""
+    assert [len(line.split()) for line in lines] == [len(row) for row in rows]
+    gold = [[TAG_OF_WORD[word] for word in row] for row in rows]
+    assert token_accuracy(gold, [line.split() for line in lines]) > 0.9
+    # In blocks, with other line ends, a byte order mark and no end: the same.
+    monkeypatch.setattr(stream_prediction, "BLOCK", 4)
+    other = b"\xef\xbb\xbf" + text.removesuffix("\n").replace("\n", "\r\n").encode()
+    assert stream(tagger, tmp_path, other + b"\r\n") == (number, out)
+    assert stream(tagger, tmp_path, b"") == (0, b"")
+    assert stream(tagger, tmp_path, b"\n\n") == (2, b"\n\n")
+
+
+def test_standard_input_to_standard_output(tagger, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(b"a book .\n\nand")))
+    assert predict_input(
+        PredictionConfig(task="udpos", model=str(tagger[0] / "model"), input="-", max_seq_length=32)
+    ) == 3  # fmt: skip
+    assert capsys.readouterr().out == "DET NOUN PUNCT\n\nDET\n"
+
+
+def test_a_file_of_the_task_by_name(tagger, tmp_path):
+    text = b"xx:a\tO\nxx:book\tB-PER\n\n\nxx:.\tO\n"  # its labels are no labels of the model
+    number, out = stream(tagger, tmp_path, text, input_format="task")
+    assert (number, out) == (2, b"DET\nNOUN\n\nPUNCT\n")
+
+
+def test_bad_input_is_named_and_leaves_no_file(tagger, tmp_path):
+    with pytest.raises(ValueError, match="must be UTF-8: line 2. Received: byte 0xff"):
+        stream(tagger, tmp_path, b"a book\n\xff\n")
+    assert not list((tmp_path / "new").iterdir())
+    with pytest.raises(
+        FileNotFoundError, match="`input` must be a file, or -. Received: .*nowhere"
+    ):
+        stream(tagger, tmp_path, b"", input=str(tmp_path / "nowhere"))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"data_dir": "d", "input": "-"}, "Give either `data_dir` or `input`"),
+        ({}, "Give either `data_dir` or `input`"),
+        ({"data_dir": "d"}, "`output_dir` belongs to `data_dir`"),
+        ({"input": "-", "output_dir": "d"}, "`output_dir` belongs to `data_dir`"),
+        ({"input": "-", "input_format": "task"}, "`output` must be a file where"),
+        (
+            {"input": "-", "model": "", "baseline": "majority_class"},
+            "`baseline` needs a `data_dir`",
+        ),
+    ],
+)
+def test_flags_of_prediction_that_do_not_fit_each_other(changes, message):
+    with pytest.raises(ValueError, match=message):
+        PredictionConfig(**{"task": "udpos", "model": "m"} | changes)
+
+
+def test_predictions_go_on_where_they_broke_off(tagger, data_dir, tmp_path, monkeypatch):
+    def config(**changes):
+        settings = {"task": "udpos", "data_dir": str(data_dir), "output_dir": str(tmp_path),
+                    "model": str(tagger[0] / "model"), "languages": ("de", "sw"),
+                    "max_seq_length": 32}  # fmt: skip
+        return PredictionConfig(**settings | changes)
+
+    read = []
+    written = predict_files(config(languages=("de",)))
+    before = written[0].stat().st_mtime_ns
+    monkeypatch.setattr(task_files, "find_files", lambda *a: (read.append(a[3]), find_files(*a))[1])
+    written = predict_files(config(resume=True))
+    assert [path.name for path in written] == ["test-de.tsv", "test-sw.tsv"]
+    assert read == ["sw"] and written[0].stat().st_mtime_ns == before
+    predict_files(config())
+    assert read == ["sw", "de", "sw"], "without resume, everything anew"
+    with pytest.raises(ValueError, match="test-de.tsv was made by another model or with other set"):
+        predict_files(config(resume=True, max_seq_length=16))
+    written[0].unlink()
+    predict_files(config(resume=True))
+    assert read[3:] == ["de"] and written[0].is_file()

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import pathlib
 import random
 import re
@@ -60,8 +61,9 @@ def runs(request, records_folder, vocabulary_file, tmp_path_factory):
         ]
     ]  # fmt: skip
     result = subprocess.run(
-        [sys.executable, RUN_PROCESSES, json.dumps(jobs)], capture_output=True, text=True
-    )
+        [sys.executable, RUN_PROCESSES, json.dumps(jobs)], capture_output=True, text=True,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "1"},  # warnings, too
+    )  # fmt: skip
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout), folder / "unbroken", folder / "killed"
 
@@ -71,6 +73,9 @@ def test_a_run_that_is_killed_again_and_again_ends_as_the_unbroken_one(runs):
     processes, unbroken, killed = runs
     (first, log), *broken, (last, _) = processes
     assert first == 0, log
+    assert (
+        "auto_shard" not in log and "AutoShard" not in log
+    )  # case C14: a warning that means nothing
     assert [status for status, _ in broken] == [-9] * len(broken), broken
     assert last == 0, processes[-1][1]
     expected, got = (

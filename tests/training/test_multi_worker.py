@@ -1,7 +1,9 @@
 """Two real worker processes on 127.0.0.1 give the weights of one device, stop together and go on together."""
 
 import json
+import os
 import pathlib
+import re
 import subprocess
 import sys
 
@@ -14,7 +16,7 @@ from rembert_tf.training.run_folder import read_metrics
 pytestmark = pytest.mark.slow
 
 RUN_WORKERS = pathlib.Path(__file__).parent / "run_workers.py"
-STEPS, STOP = 12, 7  # 7: neither a checkpoint nor an evaluation is due
+STEPS, STOP, STOP_AGAIN = 12, 7, 9  # neither a checkpoint nor an evaluation is due at 7 and 9
 SHAPE = {
     "hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32,
     "input_embedding_size": 8, "output_embedding_size": 24, "max_position_embeddings": 32,
@@ -27,6 +29,7 @@ def run_workers(jobs):
     result = subprocess.run(
         [sys.executable, RUN_WORKERS, json.dumps(list(jobs.values()))],
         capture_output=True, text=True, timeout=900,
+        env={**os.environ, "TF_CPP_MIN_LOG_LEVEL": "3"},  # TensorFlow's C++ is not what is looked at
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     return dict(zip(jobs, json.loads(result.stdout), strict=True))
@@ -80,8 +83,8 @@ def runs(records_folder, vocabulary_file, tmp_path_factory):
     flags = [
         f"--records_dir={records_folder}", f"--tokenizer={vocabulary_file}", "--languages=en,zh",
         f"--model_config={folder / 'config.json'}", f"--steps={STEPS}", "--batch_size=7",
-        "--max_seq_length=24", "--shuffle_buffer=64", "--learning_rate=2e-2", "--log_every=1",
-        "--checkpoint_every=5", "--evaluate_every=10", "--evaluation_sequences=4",
+        "--max_seq_length=24", "--shuffle_buffer=64", "--learning_rate=2e-2", "--log_every=5",
+        "--checkpoint_every=5", "--evaluate_every=10", "--evaluation_sequences=4", "--deterministic",
     ]  # fmt: skip
 
     def job(name, *more, workers=2, signals=None):
@@ -92,8 +95,12 @@ def runs(records_folder, vocabulary_file, tmp_path_factory):
 
     jobs = {
         "one": job("one", workers=1),
+        "unbroken": job("unbroken"),
         "stopped": job("two", signals={"1": [[STOP, 0, "SIGTERM"]]}),
+        "stopped_again": job("two", "--resume", signals={"0": [[STOP_AGAIN, 0, "SIGTERM"]]}),
         "resumed": job("two", "--resume"),
+        "diverging": job("diverging", "--learning_rate=1e30", "--checkpoint_every=1"),
+        "too_many": job("too_many", "--batch_size=1"),
         "killed": job("killed", signals={"1": [[STOP, 0, "SIGKILL"]]}),
         "chief_killed": job("chief_killed", signals={"0": [[STOP, 0, "SIGKILL"]]}),
     }
@@ -104,25 +111,44 @@ def lines(folder, kind):
     return {line["step"]: line for line in read_metrics(folder) if line["kind"] == kind}
 
 
-def test_a_signal_to_one_worker_ends_all_after_the_same_step(runs):
+@pytest.mark.parametrize("name, step", [("stopped", STOP), ("stopped_again", STOP_AGAIN)])
+def test_a_signal_to_any_one_worker_ends_all_after_the_same_step(runs, name, step):
+    """The first time the other worker gets it, the second time the chief."""
     results, folder = runs
-    for status, log, _ in results["stopped"]:
+    for status, log, _ in results[name]:
         assert status == 75, log
         last = log.strip().splitlines()[-1]
-        assert f"stopped by a signal after step {STOP}, which is saved" in last
-        assert f"{folder}/two/checkpoints/ckpt-{STOP}" in last
+        assert f"stopped by a signal after step {step}, which is saved" in last
+        assert f"{folder}/two/checkpoints/ckpt-{step}" in last
         assert f"--flagfile={folder}/two/flags.txt --resume" in last
 
 
-def test_two_workers_resumed_end_as_one_device(runs):
+def weights(folder):
+    return safetensors.numpy.load_file(folder / "model/model.safetensors")
+
+
+def test_two_workers_resumed_end_bit_for_bit_as_two_that_nothing_stopped(runs):
     results, folder = runs
-    for status, log, _ in [*results["one"], *results["resumed"]]:
+    for status, log, _ in [*results["unbroken"], *results["resumed"]]:
         assert status == 0, log
-    one, two = (
-        safetensors.numpy.load_file(folder / name / "model/model.safetensors")
-        for name in ("one", "two")
-    )
-    for name, value in one.items():
+    unbroken, two = weights(folder / "unbroken"), weights(folder / "two")
+    assert unbroken.keys() == two.keys()
+    for name, value in unbroken.items():
+        np.testing.assert_array_equal(two[name], value, err_msg=name)
+    for kind in ("train", "heldout"):
+        expected, got = lines(folder / "unbroken", kind), lines(folder / "two", kind)
+        assert got.keys() == expected.keys()
+        for step, line in expected.items():
+            # The sums of two replicas come back as equal shares: the same means, up to their rounding.
+            assert got[step]["loss"] == pytest.approx(line["loss"], rel=1e-6)
+
+
+def test_two_workers_end_as_one_device(runs):
+    results, folder = runs
+    for status, log, _ in results["one"]:
+        assert status == 0, log
+    two = weights(folder / "two")
+    for name, value in weights(folder / "one").items():
         np.testing.assert_allclose(two[name], value, rtol=0, atol=1e-5, err_msg=name)
     for kind, names in (("train", ["loss", "gradient_norm"]), ("heldout", ["loss"])):
         for step, line in lines(folder / "one", kind).items():
@@ -130,8 +156,30 @@ def test_two_workers_resumed_end_as_one_device(runs):
                 assert lines(folder / "two", kind)[step][name] == pytest.approx(
                     line[name], rel=1e-4
                 )
-    assert sorted(lines(folder / "two", "train")) == list(range(1, STEPS + 1))
+    assert sorted(lines(folder / "two", "train")) == [5, 10, STEPS]
     assert sorted(lines(folder / "two", "heldout")) == [0, 10, STEPS]
+
+
+def test_more_workers_than_rows_are_refused_before_the_run(runs):
+    results, folder = runs
+    for status, log, _ in results["too_many"]:
+        assert status == 1, log
+        assert "`workers` must not exceed the rows of a batch, 1" in log.strip().splitlines()[-1]
+    assert not (folder / "too_many").exists()
+
+
+def test_numbers_that_are_not_finite_are_the_same_line_on_all_workers(runs):
+    """It names a checkpoint of the run's folder, also on the worker that writes to a folder of its own."""
+    results, folder = runs
+    last_lines = []
+    for status, log, _ in results["diverging"]:
+        assert status == 1, log
+        last_lines.append(log.strip().splitlines()[-1])
+        assert "is the first whose loss or gradient is not finite" in last_lines[-1]
+    assert last_lines[0] == last_lines[1]
+    good = re.search(r"The last good checkpoint is (\S+)\. ", last_lines[0])[1]
+    assert good.startswith(f"{folder}/diverging/checkpoints/ckpt-")
+    assert pathlib.Path(f"{good}.index").exists()
 
 
 def test_only_the_chief_logs_and_writes(runs):
@@ -146,7 +194,7 @@ def test_only_the_chief_logs_and_writes(runs):
     )
     assert one == two
     (_, of_chief, _), (_, of_other, _) = results["resumed"]
-    assert f"resuming at step {STOP} from" in of_chief and f"step {STEPS}/{STEPS}" in of_chief
+    assert f"resuming at step {STOP_AGAIN} from" in of_chief and f"step {STEPS}/{STEPS}" in of_chief
     # What is left are lines of TensorFlow's C++.
     assert not [
         line for line in of_other.splitlines() if "grpc" not in line and "absl::" not in line

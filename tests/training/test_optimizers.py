@@ -3,6 +3,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rembert_tf.checkpoints.folder import load_pretrained
+from rembert_tf.checkpoints.vocabulary import resize_vocabulary
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.token_classification import RemBertForTokenClassification
 from rembert_tf.training.adamw import AdamW
@@ -48,6 +50,30 @@ def test_both_sets_are_printed_with_all_layers_as_one(model, caplog):
 def test_a_name_that_matches_nothing_is_refused(model):
     with pytest.raises(ValueError, match=r"exclude_from_weight_decay=\['bias', 'layer_norm'\]"):
         excluded_variables(model, ("bias", "layer_norm"))
+
+
+def test_a_loaded_or_resized_model_keeps_what_is_not_decayed(model, tmp_path):  # case D2
+    def undecayed(model):
+        optimizer = make_optimizer(OptimizerConfig(), model, 100)
+        return {v.path for v in model.trainable_variables if not optimizer._use_weight_decay(v)}
+
+    model.save_pretrained(tmp_path / "model")
+    loaded, _ = load_pretrained(tmp_path / "model", RemBertForTokenClassification)
+    assert undecayed(loaded) == undecayed(model)
+    resized = resize_vocabulary(loaded, 30)
+    assert undecayed(resized) == undecayed(model)
+    assert "word_embeddings" not in " ".join(undecayed(resized))
+
+
+def test_one_norm_for_all_variables():  # case D5
+    """Gradients of norm 3 and 4 have norm 5 together: with limit 1, both become a fifth."""
+    model = keras.Sequential([keras.Input((1,)), keras.layers.Dense(2)])
+    config = OptimizerConfig(exclude_from_weight_decay=("bias",), global_clip_norm=1.0)
+    optimizer = make_optimizer(config, model, 10)
+    optimizer.apply([tf.constant([[3.0, 0.0]]), tf.constant([0.0, 4.0])])
+    moments = [momentum.numpy() for momentum in optimizer._momentums]  # a tenth of the gradients
+    np.testing.assert_allclose(moments[0], [[0.06, 0.0]], rtol=1e-5)
+    np.testing.assert_allclose(moments[1], [0.0, 0.08], rtol=1e-5)
 
 
 def test_the_schedule_follows_the_settings(model):

@@ -35,7 +35,7 @@ def runs(records_folder, vocabulary_file, tmp_path_factory):
     flags = [
         f"--records_dir={records_folder}", f"--tokenizer={vocabulary_file}", "--languages=en,zh",
         f"--model_config={folder / 'config.json'}", f"--steps={STEPS}", "--batch_size=8",
-        "--max_seq_length=24", "--shuffle_buffer=64", "--learning_rate=2e-2", "--log_every=1",
+        "--max_seq_length=24", "--shuffle_buffer=64", "--learning_rate=2e-2", "--log_every=5",
         "--checkpoint_every=5", "--evaluate_every=10", "--evaluation_sequences=4", "--keep_best",
         "--deterministic",
     ]  # fmt: skip
@@ -46,7 +46,7 @@ def runs(records_folder, vocabulary_file, tmp_path_factory):
 
     jobs = {
         "unbroken": job("unbroken", "--profile_steps=2,3"),
-        "stopped": job("stopped", signals=[[STOP, 0, "SIGTERM"]]),
+        "stopped": job("stopped", "--profile_steps=6,9", signals=[[STOP, 0, "SIGTERM"]]),
         "resumed": job("stopped", "--resume", begun=[f"--flagfile={folder / 'stopped/flags.txt'}"]),
         "diverging": job("diverging", "--learning_rate=1e30"),
     }
@@ -94,7 +94,9 @@ def test_the_resumed_run_ends_as_the_unbroken_one(runs):
     stopped, unbroken = folder / "stopped", folder / "unbroken"
     for name, value in weights(unbroken).items():
         np.testing.assert_array_equal(weights(stopped)[name], value, err_msg=name)
+    # Steps 6 and 7, before the signal, are in the mean that the line of step 10 gives.
     assert lines(stopped) == lines(unbroken)
+    assert [line["step"] for line in lines(stopped) if line["kind"] == "train"] == [5, 10, STEPS]
     # Step 7 is no multiple of `evaluate_every`: a run that a signal ended was not evaluated there.
     assert [line["step"] for line in lines(stopped) if line["kind"] == "heldout"] == [0, 10, STEPS]
 
@@ -156,12 +158,18 @@ def test_the_steps_that_were_asked_for_are_profiled(runs):
     (profile,) = (runs[1] / "unbroken").glob("tensorboard/train/plugins/profile/*/*.xplane.pb")
     assert b"train" in profile.read_bytes()
     assert "profile of steps 2 to 3: " in runs[0]["unbroken"][1]
-    assert not list((runs[1] / "stopped").rglob("*.xplane.pb"))
+    # A signal ends a profile, and what is left of the range is profiled after the resume.
+    assert len(list((runs[1] / "stopped").rglob("*.xplane.pb"))) == 2
+    assert f"profile of steps 6 to {STOP}: " in runs[0]["stopped"][1]
+    assert f"profile of steps {STOP + 1} to 9: " in runs[0]["resumed"][1]
 
 
 @pytest.mark.slow
 def test_finetuning_too_goes_on_after_a_signal(vocabulary_file, tmp_path):
-    """The second signal comes in the step of an evaluation, which publishes a model and is not done twice."""
+    """The second signal comes in the step of an evaluation, which publishes a model and is not done twice.
+
+    LoRA's matrices, and the frozen encoder under them, go on after a SIGKILL.
+    """
     (tmp_path / "config.json").write_text(json.dumps(SHAPE))
     flags = [
         "--task=udpos", f"--data_dir={SAMPLE}", f"--tokenizer={vocabulary_file}",
@@ -170,22 +178,31 @@ def test_finetuning_too_goes_on_after_a_signal(vocabulary_file, tmp_path):
         "--checkpoint_every=100", "--evaluate_every=4",
     ]  # fmt: skip
 
-    def job(name, *signals):
-        return {"binary": "finetune", "flags": [*flags, f"--model_dir={tmp_path / name}", "--resume"],
-                "signals": signals}  # fmt: skip
+    def job(name, *signals, more=()):
+        more = [f"--model_dir={tmp_path / name}", "--resume", *more]
+        return {"binary": "finetune", "flags": [*flags, *more], "signals": signals}
+
+    lora = ["--lora_rank=2", "--deterministic", "--checkpoint_every=3"]
 
     processes = run_processes({
         "unbroken": job("unbroken"),
         "first": job("stopped", [5, 0, "SIGTERM"]),
         "second": job("stopped", [8, 0, "SIGTERM"]),
         "last": job("stopped"),
+        "lora": job("lora", more=lora),
+        "lora_killed": job("lora_killed", [8, 0, "SIGKILL"], more=lora),
+        "lora_resumed": job("lora_killed", more=lora),
     })  # fmt: skip
-    assert [status for status, _ in processes.values()] == [0, 75, 75, 0], processes
+    assert [status for status, _ in processes.values()] == [0, 75, 75, 0, 0, -9, 0], processes
     assert "resuming at step 5 from" in processes["second"][1]
     assert "resuming at step 8 from" in processes["last"][1]
     stopped, unbroken = tmp_path / "stopped", tmp_path / "unbroken"
     for name, value in weights(unbroken).items():
         np.testing.assert_allclose(weights(stopped)[name], value, rtol=0, atol=1e-6, err_msg=name)
+    assert "resuming at step 6 from" in processes["lora_resumed"][1]
+    for name, value in weights(tmp_path / "lora").items():
+        np.testing.assert_array_equal(weights(tmp_path / "lora_killed")[name], value, err_msg=name)
+    assert lines(tmp_path / "lora_killed") == lines(tmp_path / "lora")
     steps = [(line["kind"], line["step"]) for line in lines(unbroken)]
     assert [(line["kind"], line["step"]) for line in lines(stopped)] == steps
     assert ("dev", 8) in steps and ("dev", 5) not in steps

@@ -1,6 +1,5 @@
 """Whole runs in small: pre-training, a kill and a resume, and what a run leaves behind."""
 
-import dataclasses
 import json
 import os
 import pathlib
@@ -47,11 +46,11 @@ SHAPE = {
 
 
 @pytest.fixture(scope="module")
-def settings(records_folder, vocabulary_file, tmp_path_factory):
+def settings(settings_maker, records_folder, vocabulary_file, tmp_path_factory):
     """Makes the five configurations of a run from a folder and from what is different."""
     model_config = tmp_path_factory.mktemp("config") / "config.json"
     model_config.write_text(json.dumps(SHAPE))
-    defaults = [
+    return settings_maker(
         RunConfig(model_dir="", log_every=1, checkpoint_every=CHECKPOINT_EVERY,
                   evaluate_every=EVALUATE_EVERY),
         PretrainingConfig(tokenizer=str(vocabulary_file), model_config=str(model_config),
@@ -60,18 +59,7 @@ def settings(records_folder, vocabulary_file, tmp_path_factory):
                               shuffle_buffer=64, languages=LANGUAGES),
         OptimizerConfig(learning_rate=2e-2),
         DistributionConfig(),
-    ]  # fmt: skip
-
-    def make(model_dir, **changes):
-        changes["model_dir"] = str(model_dir)
-        configs = []
-        for default in defaults:
-            names = {field.name for field in dataclasses.fields(default)} & changes.keys()
-            configs.append(dataclasses.replace(default, **{n: changes.pop(n) for n in names}))
-        assert not changes
-        return configs
-
-    return make
+    )  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -339,6 +327,14 @@ def test_a_start_that_fails_leaves_the_folder_free(settings, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_model_folder_that_must_stay_is_refused_before_the_run(settings, tmp_path):
+    (tmp_path / "run/model").mkdir(parents=True)
+    (tmp_path / "run/model/notes.txt").write_text("mine")
+    with pytest.raises(ValueError, match="run/model', which also holds notes.txt"):
+        pretrain(*settings(tmp_path / "run"))
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["model"]
+
+
 def new_trainer(**changes):
     config = RemBertConfig(**{**SHAPE, "vocab_size": 300, **changes})
     model = RemBertForMaskedLM(config)
@@ -363,6 +359,19 @@ def test_optimizer_and_counters_are_back_before_the_first_step(  # case E2
         np.testing.assert_array_equal(old.numpy(), new.numpy(), err_msg=old.path)
         slots += bool(len(old.shape)) and bool(np.any(new.numpy()))
     assert slots == 2 * len(trainer.model.trainable_variables)
+
+
+def test_a_checkpoint_without_the_sums_of_the_metrics_is_read_too(tmp_path):
+    """As earlier versions wrote them: the next line of the log then begins at the resume."""
+    trainer = new_trainer()
+    state = tf.train.Checkpoint(
+        model=trainer.model,
+        optimizer=trainer.optimizer,
+        batch_number=at(trainer, 3).batch_number,
+        tokens_seen=trainer.tokens_seen,
+    )
+    tf.train.CheckpointManager(state, tmp_path / "checkpoints", 1).save(checkpoint_number=3)
+    assert TrainingCheckpoint(at(trainer, 0), tmp_path, keep=2).restore() == 3
 
 
 # Checkpoints
@@ -505,12 +514,13 @@ def test_the_first_step_with_nan_ends_the_run_before_anything_is_saved(
 ):
     make = pretraining.data_lib.make_pretraining_dataset
 
-    def with_nan(*arguments, start_batch=0):
+    def with_nan(*arguments, start_batch=0, **rows):
         def spoilt(number, batch):
             features, labels, weights = batch
             return features, labels, tf.where(number == 6, np.nan, weights)
 
-        return make(*arguments, start_batch=start_batch).enumerate(start_batch).map(spoilt)
+        batches = make(*arguments, start_batch=start_batch, **rows)
+        return batches.enumerate(start_batch).map(spoilt)
 
     monkeypatch.setattr(pretraining.data_lib, "make_pretraining_dataset", with_nan)
     folder = tmp_path / "run"
@@ -534,9 +544,9 @@ def test_a_skipped_step_is_no_harm():
     class Stub:
         batch_number, gradient_norm = tf.Variable(8), tf.Variable(0.5)
         skipped_steps = tf.Variable(3)
-        latest = None
+        latest_in = staticmethod(lambda folder: None)
 
-    guard = NanGuard(Stub)
+    guard = NanGuard(Stub, pathlib.Path("run"))
     guard.set_model(Stub)
     guard.on_train_begin()
     guard.on_train_batch_end(0, {"loss": 1.0})
@@ -638,6 +648,9 @@ def test_the_vocabulary_of_the_records_must_be_that_of_the_model(
 def test_a_folder_that_cannot_be_gone_on_from_is_refused(settings, unbroken, tmp_path):
     with pytest.raises(FileNotFoundError, match="`init_checkpoint`: .* folder"):
         pretrain(*going_on(settings, tmp_path / "run", init_checkpoint="./nowhere"))
+    training_state = {"model_config": "", "init_checkpoint": str(unbroken / "checkpoints")}
+    with pytest.raises(FileNotFoundError, match="checkpoints: no config.json"):  # case E7
+        pretrain(*settings(tmp_path / "run", **training_state))
     init = shutil.copytree(unbroken / "model", tmp_path / "init")
     config = RemBertConfig.from_json_file(init / "config.json")
     config.replace(num_hidden_layers=2).to_json_file(init / "config.json")

@@ -1,6 +1,7 @@
 """The law: the same data gives the same weights on one device and on two, uneven tail included.
 
-Where a test here fails after an update of Keras, `rembert_tf/training/trainer.py` is the file to change.
+Where a test here fails after an update of Keras, `rembert_tf/training/execution.py` and, for the optimizer's hook,
+`trainer.py` are the files to change. `test_law.py` has the law as a table.
 """
 
 import keras
@@ -135,6 +136,66 @@ def test_loss_is_the_sum_over_all_slots_divided_by_their_weight():
     assert trainer.evaluate(data, verbose=0) == pytest.approx((8 + 3 * 4) / 4)
 
 
+def test_the_loss_shown_is_that_of_all_replicas(mirrored):  # cases C5 and C6
+    """Replica 0 has one slot with loss 0, replica 1 nine with loss 10: their mean is 9, not 5."""
+    labels = np.repeat([[0.0], [10.0]], 9, axis=1).astype("float32")
+    weights = np.ones((2, 9), "float32")
+    weights[0, 1:] = 0
+    data = tf.data.Dataset.from_tensors((np.ones((2, 1), "float32"), labels, weights))
+    for strategy in (ONE_DEVICE, mirrored):
+        with strategy.scope():
+            layer = keras.layers.Dense(9, use_bias=False, kernel_initializer="zeros")
+            trainer = Trainer(keras.Sequential([keras.Input((1,)), layer]))
+            trainer.compile(keras.optimizers.SGD(1.0), lambda labels, outputs: labels + outputs)
+        assert trainer.fit(data, verbose=0).history["loss"] == [9.0]
+        # The gradient of a score is its share of all slots: the first column has two of them.
+        np.testing.assert_allclose(layer.kernel.numpy(), [[-0.2, *[-0.1] * 8]], rtol=1e-6)
+
+
+class LengthOfText(keras.Model):
+    """A score from the length of a string, where a boolean says that it counts."""
+
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(1, use_bias=False, kernel_initializer="ones")
+        self.dense.build((None, 1))
+        self.built = True
+
+    def call(self, inputs, training=None):
+        length = tf.where(inputs["counts"], tf.strings.length(inputs["text"]), 0)
+        return self.dense(tf.cast(length[:, tf.newaxis], tf.float32))
+
+
+def test_strings_and_booleans_are_shared_out_too(mirrored):  # cases C3 and C4
+    """Three rows, in one batch, for two replicas: lengths 1, 2 and (left out) 3."""
+    features = {"text": [b"a", b"bb", b"ccc"], "counts": [True, True, False]}
+    data = tf.data.Dataset.from_tensor_slices((features, [0.0, 0.0, 0.0])).batch(3)
+    for strategy in (ONE_DEVICE, mirrored):
+        with strategy.scope():
+            trainer = Trainer(LengthOfText())
+            trainer.compile(keras.optimizers.SGD(1.0), lambda labels, outputs: outputs[:, 0])
+        assert trainer.fit(data, verbose=0).history["loss"] == [1.0]
+        assert trainer.evaluate(data, verbose=0) == 0.0  # the kernel went from 1 to 0
+
+
+@pytest.mark.parametrize("replicas", [1, 2])
+def test_a_tail_is_not_traced_anew(mirrored, replicas):  # case C11
+    traced = []
+
+    def loss(labels, outputs):
+        traced.append(outputs.shape)
+        return outputs[:, 0]
+
+    with (mirrored if replicas == 2 else ONE_DEVICE).scope():
+        trainer = Trainer(keras.Sequential([keras.Input((1,)), keras.layers.Dense(1)]))
+        trainer.compile("sgd", loss)
+    data = tf.data.Dataset.from_tensor_slices((np.ones((7, 1), "float32"), np.ones(7))).batch(4)
+    trainer.fit(data.take(1), verbose=0)
+    before = len(traced)
+    trainer.fit(data, epochs=2, verbose=0)
+    assert len(traced) == before > 0
+
+
 def test_penalties_are_added_once_whatever_the_number_of_replicas(mirrored):
     weights = []
     for strategy in (ONE_DEVICE, mirrored):
@@ -152,7 +213,8 @@ def test_penalties_are_added_once_whatever_the_number_of_replicas(mirrored):
     assert weights == pytest.approx([0.9, 0.9])  # 1 - 0.1 * (2 * 0.5 * 1)
 
 
-def test_clipping_sees_repeated_ids_merged(mirrored):
+@pytest.mark.parametrize("limit", ["global_clipnorm", "clipnorm"])
+def test_clipping_sees_repeated_ids_merged(mirrored, limit):  # cases D3 and D4
     """One id four times, SGD 1.0, clip 1.0: the update has norm 1, on one device and on two."""
     for strategy in (ONE_DEVICE, mirrored):
         with strategy.scope():
@@ -160,7 +222,7 @@ def test_clipping_sees_repeated_ids_merged(mirrored):
             model = keras.Sequential([keras.Input((4,), dtype="int32"), table])
             trainer = Trainer(model)
             trainer.compile(
-                keras.optimizers.SGD(1.0, global_clipnorm=1.0),
+                keras.optimizers.SGD(1.0, **{limit: 1.0}),
                 lambda labels, outputs: 100.0 * tf.reduce_sum(outputs, axis=[1, 2]),
             )
         data = tf.data.Dataset.from_tensors((np.full((2, 4), 3, "int32"), np.zeros(2)))

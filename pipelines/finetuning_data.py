@@ -1,0 +1,141 @@
+"""What a fine-tuning run reads: training examples, dev examples and labels, and never a test file."""
+
+import dataclasses
+import itertools
+import pathlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from absl import logging
+
+from rembert_tf.pipelines import held_back, task_files, xtreme
+from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
+from rembert_tf.pipelines.readers import Reader, get_reader
+from rembert_tf.pipelines.stateless_random import Stream, hash_uint32_numpy, word_of
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FinetuningData:
+    """The data of a run.
+
+    Attributes:
+        task: the task.
+        reader: the reader of its kind.
+        train: examples to train on.
+        dev: examples to select the best step by.
+        labels: label names in the order of their ids; none for a task without classes.
+        files: all files that were read for training and selection.
+    """
+
+    task: xtreme.Task
+    reader: Reader
+    train: list[Any]
+    dev: list[Any]
+    labels: tuple[str, ...]
+    files: tuple[pathlib.Path, ...]
+
+
+def load(config: FinetuningDataConfig) -> FinetuningData:
+    """Reads the files that a configuration names.
+
+    Raises:
+        FileNotFoundError: a file is not there.
+        ValueError: a file is malformed, or has no labels; or it is a test file, by its name or by its
+            content.
+    """
+    task = xtreme.get_task(config.task)
+    reader = get_reader(task.kind)
+    language = config.train_language
+    train_files = _train_files(config, task)
+    dev_files = _dev_files(config, task)
+    labels = config.labels or task.labels
+    read_any = labels in ((), ("data",))
+
+    def read(files):
+        return [
+            example
+            for path, code in files
+            for example in reader.read_examples(path, None if read_any else labels, language=code)
+        ]
+
+    train, dev = read(train_files), read(dev_files)
+    if not dev_files:
+        train, dev = _hold_out(train, reader, config)
+    files = tuple(path for path, _ in (*train_files, *dev_files))
+    chosen = [pathlib.Path(path) for path in (*config.train_files, config.dev_file) if path]
+    test_files = list(held_back.find_test_files(task, config.data_dir, chosen, language))
+    for examples, read_from in ((train, train_files), (dev, dev_files or train_files)):
+        paths = [path for path, _ in read_from]
+        held_back.check(task, reader, examples, paths, test_files, language)
+    if labels == ("data",):
+        labels = tuple(sorted(reader.labels_of(itertools.chain(train, dev))))
+        xtreme.check_labels(task, labels)
+        logging.info("%d labels in the data: %s", len(labels), ", ".join(labels))
+    return FinetuningData(
+        task=task,
+        reader=reader,
+        train=_drawn(train, config),
+        dev=dev,
+        labels=labels,
+        files=files,
+    )
+
+
+def _train_files(config: FinetuningDataConfig, task: xtreme.Task) -> list[tuple[pathlib.Path, str]]:
+    """Returns the training files, each with its language."""
+    language = config.train_language
+    files = [(pathlib.Path(path), language) for path in config.train_files]
+    if not files:
+        found = task_files.find_files(task, config.data_dir, "train", language)
+        files = [(path, language) for path in found]
+    for code in config.translate_train:
+        found = task_files.find_files(task, config.data_dir, xtreme.TRANSLATE_TRAIN, code)
+        files += [(path, code) for path in found]
+    return files
+
+
+def _dev_files(config: FinetuningDataConfig, task: xtreme.Task) -> list[tuple[pathlib.Path, str]]:
+    """Returns the dev files, each with its language; none where the dev data are held out."""
+    language = config.train_language
+    if config.dev_fraction:
+        return []
+    if config.dev_file:
+        return [(pathlib.Path(config.dev_file), language)]
+    if "dev" not in task.files:
+        raise ValueError(
+            f"{task.name} has no dev files: hold out a share of the training data with "
+            "`dev_fraction`, or give a `dev_file`. Received: dev_fraction=0"
+        )
+    found = task_files.find_files(task, config.data_dir, "dev", language)
+    return [(path, language) for path in found]
+
+
+def _hold_out(
+    examples: Sequence[Any], reader: Reader, config: FinetuningDataConfig
+) -> tuple[list[Any], list[Any]]:
+    """Splits examples by a hash of their group, which neither their order nor their number changes."""
+    groups = [reader.inputs_of(example)[0] for example in examples]
+    words = np.array([word_of(group) for group in groups], np.int64)
+    bits = hash_uint32_numpy(int(Stream.DEV_FRACTION), words)
+    held_out = bits < config.dev_fraction * 2**32
+    train = [example for example, out in zip(examples, held_out, strict=True) if not out]
+    dev = [example for example, out in zip(examples, held_out, strict=True) if out]
+    if not train or not dev:
+        raise ValueError(
+            f"`dev_fraction` of {len(set(groups))} premises, texts or sentences leaves {len(train)} "
+            f"examples to train on and {len(dev)} to select by. "
+            f"Received: dev_fraction={config.dev_fraction}"
+        )
+    logging.info("%d examples held out as dev data, %d to train on", len(dev), len(train))
+    return train, dev
+
+
+def _drawn(examples: list[Any], config: FinetuningDataConfig) -> list[Any]:
+    """Draws `max_train_examples`, which keep the order of the file: its start is often all alike."""
+    if not 0 < config.max_train_examples < len(examples):
+        return examples
+    logging.info("training on %d of %d examples", config.max_train_examples, len(examples))
+    generator = np.random.default_rng(config.seed)
+    kept = generator.choice(len(examples), config.max_train_examples, replace=False)
+    return [examples[number] for number in np.sort(kept)]

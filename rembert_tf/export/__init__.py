@@ -1,0 +1,1 @@
+"""Export of models as SavedModels that take strings and give answers, and as ONNX."""

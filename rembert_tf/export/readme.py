@@ -1,0 +1,96 @@
+"""The README in the assets of an export: what goes in, what comes out, a call from Python and one with curl."""
+
+import json
+import pathlib
+from collections.abc import Sequence
+
+import keras
+import numpy as np
+
+from rembert_tf.export_config import ServingConfig
+
+# Signature -> inputs of an example, and what it answers.
+_ANSWERS = {
+    "embed": ({"text": ["Anna sings."]}, "`embedding` float32 [B, D]"),
+    "fill_mask": (
+        {"text": ["Anna [MASK]."]},
+        "`pieces` string [B, M, K] and `probabilities` float32 [B, M, K] for each [MASK], which begins at code point "
+        "`starts` int32 [B, M]",
+    ),
+    "serve_pairs": (
+        {"text": ["Anna sings."], "text_pair": ["Someone sings."]},
+        "`label` string [B], `probability` float32 [B], `probabilities` float32 [B, C]",
+    ),
+    "serve_pieces": (
+        {"text": ["Anna sings."]},
+        "as `serve_text`, for `pieces` in place of `words`: for text without spaces between words",
+    ),
+    "serve_words": (
+        {"words": [["Anna", "sings"]]},
+        '`tags` string [B, W], `probability` float32 [B, W]; fill short rows with ""',
+    ),
+}
+_SERVE_TEXT = {
+    "RemBertForQuestionAnswering": (
+        {"question": ["Who sings?"], "context": ["Anna sings."]},
+        "`answer` string [B], `start` and `end` int32 [B] in code points of the context, `score` and `probability` "
+        "float32 [B]; all of a long context is read",
+    ),
+    "RemBertForSequenceClassification": ({"text": ["Anna sings."]}, _ANSWERS["serve_pairs"][1]),
+    "RemBertForTokenClassification": (
+        {"text": ["Anna sings ."]},
+        "`words` and `tags` string [B, W], `probability` float32 [B, W], `starts` and `ends` int32 [B, W] in code "
+        "points; words are what stands between spaces",
+    ),
+    "RemBertForMaskedLM": _ANSWERS["fill_mask"],
+    "RemBertEncoder": _ANSWERS["embed"],
+}
+
+
+def write_readme(
+    path: pathlib.Path, model: keras.Model, config: ServingConfig, signatures: Sequence[str]
+) -> None:
+    """Writes the file.
+
+    Args:
+        path: where to.
+        model: the model.
+        config: what is done with text.
+        signatures: names of all signatures.
+    """
+    class_name = type(model).__name__
+    answers = _ANSWERS | {"serve_text": _SERVE_TEXT[class_name]}
+    example, _ = answers["serve_text"]
+    arguments = ", ".join(f"{name}=tf.constant({value!r})" for name, value in example.items())
+    body = json.dumps({"signature_name": "serve_text", "inputs": example})
+    parameters = sum(int(np.prod(variable.shape)) for variable in model.weights)
+    labels = f"; labels: {', '.join(model.config.id2label)}" if model.config.id2label else ""
+    listed = "\n".join(
+        f"* `{name}({', '.join(answers[name][0])})`, string: {answers[name][1]}."
+        for name in signatures
+        if name in answers
+    )
+    path.write_text(
+        f"""# {class_name}
+
+{parameters:,} parameters, {model.dtype_policy.name}{labels}. Written by rembert_tf.
+
+`ids/` needs TensorFlow alone. `text/` takes raw strings and needs tensorflow_text:
+
+    import tensorflow as tf, tensorflow_text
+    model = tf.saved_model.load("text/VERSION")
+    model.signatures["serve_text"]({arguments})
+
+With TensorFlow Serving:
+
+    curl -d '{body}' http://HOST:8501/v1/models/MODEL:predict
+
+{listed}
+
+`serving_default` takes `input_ids`, `attention_mask` and `token_type_ids`, int32 [B, T]. Texts are cut at
+{config.max_seq_length} pieces, [CLS] and [SEP] included, and `truncated` bool [B] says so; of questions, it says
+whether the question was cut. Bytes that are no UTF-8 are read as U+FFFD. Any number of strings is answered, in batches of
+{config.rows_per_batch}, and no answer depends on the other strings.
+""",
+        encoding="utf-8",
+    )

@@ -1,0 +1,63 @@
+"""Picture of a sweep over layers."""
+
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+from rembert_tf.pipelines import atomic_files
+
+_INK, _PALE, _GRID = "#222222", "#b9c7d6", "#e6e6e6"
+_COLORS = ("#2f6db3", "#d9822b", "#4a9c6d", "#8d5fa8", "#b8860b", "#8a8a8a")
+_TITLES = {
+    "figure2": "Nearest translation by Euclidean distance, English moved by the mean difference",
+    "tatoeba": "Nearest translation by cosine",
+}
+
+
+def plot_layers(report: Mapping[str, Any], path: str | pathlib.Path) -> None:
+    """Draws the accuracy of each layer: a line a model, over pale lines of the languages if it is one model.
+
+    Args:
+        report: what `layer_sweep.sweep_layers` returns.
+        path: the PNG file to write.
+    """
+    # pyplot is left alone: it keeps every figure alive and may look for a display.
+    figure = Figure(figsize=(7.2, 4.2), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    models, pairs = report["accuracy"], report["pairs"]
+    if len(pairs) > 1:
+        first = next(iter(models.values()))
+        for language, accuracies in first["languages"].items():
+            axes.plot(accuracies, color=_PALE, linewidth=0.9, zorder=2)
+            axes.annotate(language, (len(accuracies) - 1, accuracies[-1]), (4, 0), va="center",
+                          textcoords="offset points", fontsize=7, color="#8a8a8a")  # fmt: skip
+    for (name, result), color in zip(models.items(), _COLORS * len(models), strict=False):
+        mean = result["mean"]
+        best = max(range(len(mean)), key=mean.__getitem__)
+        axes.plot(
+            mean, color=color, marker="o", markersize=3.5, linewidth=1.8, label=name, zorder=3
+        )
+        axes.annotate(f"layer {best}: {mean[best]:.1f}", (best, mean[best]), (0, 7), ha="center",
+                      textcoords="offset points", fontsize=8, color=color)  # fmt: skip
+    chance = 100 * sum(1 / count for count in pairs.values()) / len(pairs)
+    axes.axhline(
+        chance, color=_INK, linewidth=0.9, linestyle=(0, (4, 3)), label=f"chance {chance:.2f}"
+    )
+    axes.set_title(_TITLES[report["procedure"]], loc="left", fontsize=10.5, color=_INK, pad=16)
+    what = ", ".join(pairs) if len(pairs) == 1 else f"{len(pairs)} languages"
+    axes.set_xlabel(f"layer (0: projected input embedding); {report['pooling']} pooling; {what}")
+    axes.set_ylabel("accuracy (%)" if len(pairs) == 1 else "accuracy (%), mean of the languages")
+    axes.set_ylim(bottom=0)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.grid(axis="y", color=_GRID, linewidth=0.8)
+    axes.set_axisbelow(True)
+    figure.legend(
+        loc="outside lower center", ncols=min(4, len(models) + 1), frameon=False, fontsize=8
+    )
+    with atomic_files.replacing(path) as temporary:
+        figure.savefig(temporary, dpi=150, format="png")

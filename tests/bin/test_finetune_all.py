@@ -1,0 +1,131 @@
+"""All tasks of the embedded sample from one command, and their predictions from one more each."""
+
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+import pytest
+
+from rembert_tf.pipelines import task_files, xtreme
+from rembert_tf.pipelines.config import VocabularyConfig
+from rembert_tf.pipelines.vocabulary import train_vocabulary
+
+SAMPLE = pathlib.Path(__file__).parents[2] / "pipelines" / "sample"
+TASKS = ["xnli", "udpos", "panx", "xquad"]
+SHAPE = {
+    "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
+    "input_embedding_size": 16, "output_embedding_size": 48, "max_position_embeddings": 128,
+}  # fmt: skip
+
+
+def run(binary, *arguments):
+    process = subprocess.run(
+        [sys.executable, "-m", f"rembert_tf.bin.{binary}", *map(str, arguments)],
+        capture_output=True, text=True, timeout=1200,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    return process.stderr
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("all")
+    train_vocabulary(
+        VocabularyConfig(
+            input_dir=str(SAMPLE / "text"), output=str(folder / "vocabulary"), vocab_size=2000
+        )
+    )
+    (folder / "config.json").write_text(json.dumps(SHAPE))
+    return folder
+
+
+@pytest.mark.slow
+def test_all_tasks_one_after_the_other(folder):
+    arguments = [
+        "--task=all", f"--data_dir={SAMPLE}", f"--model_config={folder / 'config.json'}",
+        f"--tokenizer={folder / 'vocabulary'}", f"--model_dir={folder / 'runs'}", "--epochs=1",
+        "--batch_size=32", "--max_seq_length=128", "--max_query_length=32", "--doc_stride=48",
+        "--learning_rate=5e-3", "--warmup_steps=-1", "--log_every=20", "--evaluate_every=20",
+    ]  # fmt: skip
+    log = run("finetune", *arguments)
+    assert re.findall(r"task \d of 4: (\w+)", log) == TASKS
+    assert "mlqa: predicted by the model of xquad" in log
+    assert "pawsx is left out" in log and "tydiqa is left out" in log
+    scores = json.loads((folder / "runs/summary.json").read_text())
+    assert list(scores) == TASKS and scores["udpos"] > 0.3 and scores["xquad"] > 0
+    for name in TASKS:
+        flags = (folder / "runs" / name / "flags.txt").read_text().splitlines()
+        assert "--batch_size=32" in flags and "--learning_rate=0.005" in flags, "the command line"
+        decay = "0.0001" if name == "xquad" else "0.0"
+        assert f"--weight_decay={decay}" in flags and "--epsilon=1e-08" in flags, "the recipe"
+
+    finished = (folder / "runs/udpos/model/model.safetensors").stat().st_mtime_ns
+    assert "task 4 of 4" in run("finetune", *arguments, "--resume")
+    assert (folder / "runs/udpos/model/model.safetensors").stat().st_mtime_ns == finished
+    assert json.loads((folder / "runs/summary.json").read_text()) == scores
+
+    for name in TASKS:
+        run(
+            "predict", f"--task={name}", f"--data_dir={SAMPLE}", f"--output_dir={folder / 'out'}",
+            f"--model={folder / 'runs' / name / 'model'}", "--max_seq_length=128",
+            "--max_query_length=32", "--doc_stride=48",
+        )  # fmt: skip
+        task = xtreme.get_task(name)
+        for language in task_files.find_languages(task, SAMPLE, "test"):
+            predicted = task_files.prediction_path(task, folder / "out", "test", language)
+            gold = task_files.prediction_path(task, SAMPLE / "labels", "test", language)
+            if name == "xquad":
+                questions = {
+                    question["id"]
+                    for document in json.loads(gold.read_text())["data"]
+                    for paragraph in document["paragraphs"]
+                    for question in paragraph["qas"]
+                }
+                assert json.loads(predicted.read_text()).keys() == questions
+            else:
+                lines, wanted = (
+                    path.read_text().rstrip("\n").split("\n") for path in (predicted, gold)
+                )
+                assert [bool(line) for line in lines] == [bool(line) for line in wanted]
+    run(
+        "evaluate", f"--prediction_folder={folder / 'out'}", f"--label_folder={SAMPLE / 'labels'}",
+        f"--output_file={folder / 'scores.json'}",
+    )  # fmt: skip
+
+
+def test_a_folder_without_any_training_file_is_named(tmp_path):
+    process = subprocess.run(
+        [sys.executable, "-m", "rembert_tf.bin.finetune", "--task=all", f"--data_dir={tmp_path}",
+         f"--model_dir={tmp_path / 'runs'}", "--init_checkpoint=x"],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert process.returncode == 1
+    assert "error: No task has training files in en here." in process.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("name", xtreme.TRAINABLE)
+def test_every_trainable_task_has_a_recipe_that_parses(name, tmp_path):
+    program = (
+        "import sys; from absl import flags; from rembert_tf.bin import finetune as module; "
+        "from rembert_tf.flags import dataclass_flags; module.define_flags(); "
+        "flags.FLAGS(sys.argv); "
+        "print(*(dataclass_flags.from_flags(config) for config in module.CONFIGS))"
+    )
+    recipe = pathlib.Path(__file__).parents[2] / "flags" / "recipes" / f"{name}.flags"
+    process = subprocess.run(
+        [sys.executable, "-c", program, f"--flagfile={recipe}", "--data_dir=d", "--model_dir=m",
+         "--init_checkpoint=google/rembert"],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    # Chung et al. 2021, Table 15.
+    rate, batch = {
+        "xnli": ("1e-05", 128), "pawsx": ("8e-06", 128), "panx": ("8e-06", 64),
+        "udpos": ("3e-05", 128),
+    }.get(name, ("9e-06", 128))  # fmt: skip
+    for text in (f"task='{name}'", f"learning_rate={rate},", f"batch_size={batch},", "epochs=3.0"):
+        assert text in process.stdout
+    text = recipe.read_text()
+    assert "Table 15" in text and "XTREME" in text and f"recipes/{name}.flags" in text
