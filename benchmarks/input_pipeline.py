@@ -6,17 +6,18 @@ the same pieces as a vocab.txt). Each measurement is a process of its own, and t
 is that of the process and all that it forks, imports included.
 
 Hugging Face reads plain sequences in random order; its whole-word collator masks only ([MASK] in 100 %). Model Garden's
-first reader does not mask at all: that was done when its records were written. Ours draws languages by share, packs
-whole documents, masks anew in each epoch, and gives the same batches at any parallelism and after every resume.
+first reader does not mask at all: that was done when its records were written. Ours draws languages by share, fills
+sequences across documents, masks anew in each epoch, and gives the same batches at any parallelism and after every
+resume.
 
-    python benchmarks/input_pipeline.py                                   # about seven minutes on an idle machine
+    python benchmarks/input_pipeline.py                                   # about ten minutes on an idle machine
     python benchmarks/input_pipeline.py --text ../shared/data/rawtext --rounds 1
 
 Needs the extra [benchmarks].
 """
 
 import argparse
-import lzma
+import itertools
 import os
 import pathlib
 import sys
@@ -29,6 +30,7 @@ import side_by_side
 BUILD = {
     "rembert_tf, 2 processes": "build_rembert_tf",
     "Hugging Face, map with 2 processes": "build_hugging_face",
+    "the same, with offsets for whole words": "build_hugging_face_offsets",
     "Hugging Face, 1 process, 2 threads": "build_hugging_face_threads",
 }
 READ = {
@@ -73,7 +75,7 @@ def parse_arguments():
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--text", default="pipelines/sample/text", help="xx.txt or xx.txt.xz")
+    parser.add_argument("--text", default="pipelines/sample/text", help="as for rembert-build-data")
     parser.add_argument("--megabytes", type=float, default=12, help="of text, in all")
     parser.add_argument("--vocab_size", type=int, default=8000)
     parser.add_argument("--tokenizer", help="a vocabulary, in place of one that is trained first")
@@ -82,7 +84,8 @@ def parse_arguments():
 
 
 def prepare(folder, arguments):
-    """Writes the text, of all languages the same number of bytes, its vocabulary and our records."""
+    """Writes the text, of all languages about the same number of bytes, its vocabulary and our records."""
+    from rembert_tf.pipelines import text_files
     from rembert_tf.pipelines.config import RecordsConfig, VocabularyConfig
     from rembert_tf.pipelines.hugging_face_tokenizer import write_hugging_face_tokenizer
     from rembert_tf.pipelines.record_builder import build_records
@@ -90,15 +93,17 @@ def prepare(folder, arguments):
     from rembert_tf.pipelines.vocabulary import train_vocabulary
 
     (folder / "text").mkdir()
-    files = sorted(pathlib.Path(arguments.text).glob("*.txt*"))
-    size = int(arguments.megabytes * 1e6 / len(files))
-    for path in files:
-        opener = lzma.open if path.suffix == ".xz" else open
-        with opener(path, "rb") as file:
-            content = file.read(size)
-        content = content[: content.rfind(b"\n") + 1] + b"\n"
+    inputs = text_files.find_inputs(arguments.text)
+    size = int(arguments.megabytes * 1e6 / len(inputs))
+    for language, files in inputs.items():
+        content = bytearray()
+        for line in itertools.chain.from_iterable(map(text_files.read_lines, files)):
+            content += line.encode() + b"\n"
+            if len(content) >= size:
+                break
+        content += b"\n"
         content *= max(1, size // len(content))  # a short text again and again
-        (folder / "text" / f"{path.name.split('.')[0]}.txt").write_bytes(content)
+        (folder / "text" / f"{language}.txt").write_bytes(content)
     if arguments.tokenizer:
         tokenizer = RemBertTokenizer.from_file(arguments.tokenizer)
         tokenizer.save(folder / "vocabulary")

@@ -3,10 +3,12 @@
     python benchmarks/input_pipeline_sides.py NAME FOLDER
 
 FOLDER is what `input_pipeline.py` has prepared. Building counts all seconds after the imports; reading counts the
-seconds of `BATCHES` batches after `WARM_UP` others. Tokens are pieces of text, special ones not counted. Memory is that
-of the process and of all that it has started (PSS, so that shared pages count once), as looked at a few times a second.
+batches of `SECONDS` seconds after `WARM_UP` others. Tokens are pieces of text: neither [CLS] nor [SEP], of which
+contiguous sequences have one after each document, nor padding. Memory is that of the process and of all that it has
+started (PSS, so that shared pages count once), as looked at a few times a second.
 """
 
+import itertools
 import json
 import os
 import pathlib
@@ -14,12 +16,12 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
 BATCH_SIZE, LENGTH, PREDICTIONS = 32, 128, 19
-BATCHES, WARM_UP = 400, 60
+SECONDS, WARM_UP = 5, 60
 PROCESSES = 2
 FAR = 10_000_000  # examples
 
@@ -74,10 +76,9 @@ class Stopwatch:
     def __init__(self):
         self._start = time.perf_counter(), cpu_seconds()
 
-    def measured(self, count_tokens: Callable[[], int]) -> dict[str, float]:
-        """Returns the rates and the memory; the tokens are counted when the time has been taken."""
+    def measured(self, tokens: int) -> dict[str, float]:
+        """Returns the rates and the memory."""
         seconds, cpu = time.perf_counter() - self._start[0], cpu_seconds() - self._start[1]
-        tokens = count_tokens()
         return {
             "tokens_per_s": tokens / seconds,
             "tokens_per_cpu_s": tokens / cpu,
@@ -85,15 +86,21 @@ class Stopwatch:
         }
 
 
-def read(batches, mask_of):
-    """Measures reading; `mask_of` a batch is 1 for its pieces and 0 for padding, [B, T]."""
+def read(batches: Iterable, ids_of: Callable, specials: Sequence[int]) -> dict[str, float]:
+    """Measures reading; `ids_of` a batch are its pieces, [B, T], `specials` the ids that do not count."""
     iterator = iter(batches)
     for _ in range(WARM_UP):
         next(iterator)
-    watch = Stopwatch()
-    masks = [mask_of(next(iterator)) for _ in range(BATCHES)]
-    specials = 2 * BATCH_SIZE * BATCHES
-    return watch.measured(lambda: sum(int(np.sum(np.asarray(mask))) for mask in masks) - specials)
+    watch, tokens, end = Stopwatch(), 0, time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        tokens += count_text(ids_of(next(iterator)), specials)
+    return watch.measured(tokens)
+
+
+def count_text(ids, specials: Sequence[int]) -> int:
+    """Returns how many of the ids are pieces of text."""
+    ids = np.asarray(ids)
+    return ids.size - sum(np.count_nonzero(ids == special) for special in specials)
 
 
 def build_rembert_tf(folder):
@@ -112,10 +119,10 @@ def build_rembert_tf(folder):
             )
         )
         tokens = sum(p.train.tokens + p.heldout.tokens for p in manifest.languages.values())
-        return watch.measured(lambda: tokens)
+        return watch.measured(tokens)
 
 
-def build_hugging_face(folder, processes=PROCESSES):
+def build_hugging_face(folder, processes=PROCESSES, offsets=False):
     """`run_mlm.py`'s way: load_dataset, map the fast tokenizer, map into sequences of 126, save."""
     if processes > 1:
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
@@ -132,11 +139,11 @@ def build_hugging_face(folder, processes=PROCESSES):
             add_special_tokens=False,
             return_attention_mask=False,
             return_token_type_ids=False,
-            return_offsets_mapping=True,
+            return_offsets_mapping=offsets,
         )
 
     def group(batch):
-        joined = {name: sum(rows, []) for name, rows in batch.items()}
+        joined = {name: list(itertools.chain(*rows)) for name, rows in batch.items()}
         end = len(joined["input_ids"]) // room * room
         return {
             name: [rows[i : i + room] for i in range(0, end, room)] for name, rows in joined.items()
@@ -149,12 +156,17 @@ def build_hugging_face(folder, processes=PROCESSES):
         arguments = dict(batched=True, num_proc=processes if processes > 1 else None)
         pieces = text.map(tokenize, remove_columns=["text"], **arguments)
         sequences = pieces.map(group, **arguments)
-        sequences.save_to_disk(str(folder / "arrow"))
-        return watch.measured(lambda: len(sequences) * room)
+        sequences.save_to_disk(str(folder / ("arrow_offsets" if offsets else "arrow")))
+        return watch.measured(len(sequences) * room)
+
+
+def build_hugging_face_offsets(folder):
+    """The same with where in its text each piece stands, which only the whole-word collator needs."""
+    return build_hugging_face(folder, offsets=True)
 
 
 def build_hugging_face_threads(folder):
-    """The same in one process; the fast tokenizer then uses all cores by threads."""
+    """The same in one process, without offsets; the fast tokenizer then uses all cores by threads."""
     return build_hugging_face(folder, processes=1)
 
 
@@ -178,8 +190,12 @@ def read_rembert_tf(folder, masking="whole_word"):
 
     tokenizer = RemBertTokenizer.from_file(folder / "vocabulary")
     dataset = make_pretraining_dataset(_config(folder, masking=masking), tokenizer)
+    return read(dataset, lambda batch: batch[0]["input_ids"], special_ids(tokenizer))
 
-    return read(dataset, lambda batch: batch[0]["attention_mask"])
+
+def special_ids(tokenizer) -> tuple[int, int, int]:
+    """Returns the ids that are no text in batches of our vocabulary."""
+    return tokenizer.cls_id, tokenizer.sep_id, tokenizer.pad_id
 
 
 def read_rembert_tf_pieces(folder):
@@ -199,9 +215,7 @@ def read_hugging_face(folder, whole_words=True, workers=PROCESSES):
     import transformers
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder / "vocabulary"))
-    sequences = datasets.load_from_disk(str(folder / "arrow"))
-    if not whole_words:
-        sequences = sequences.remove_columns("offset_mapping")
+    sequences = datasets.load_from_disk(str(folder / ("arrow_offsets" if whole_words else "arrow")))
     cls, sep = tokenizer.cls_token_id, tokenizer.sep_token_id
     collator = transformers.DataCollatorForLanguageModeling(tokenizer, whole_word_mask=whole_words)
 
@@ -224,7 +238,7 @@ def read_hugging_face(folder, whole_words=True, workers=PROCESSES):
                 num_workers=workers,
             )
 
-    return read(epochs(), lambda batch: batch["attention_mask"])
+    return read(epochs(), lambda batch: batch["input_ids"], (cls, sep, tokenizer.pad_token_id))
 
 
 def read_hugging_face_pieces(folder):
@@ -236,6 +250,8 @@ def read_model_garden(folder):
     """BertPretrainDataLoader: masked once, on disk; read in the same order in each epoch but for the shuffling."""
     from official.nlp.data import pretrain_dataloader
 
+    from rembert_tf.pipelines.tokenization import RemBertTokenizer
+
     params = pretrain_dataloader.BertPretrainDataConfig(
         input_path=str(folder / "masked.tfrecord"),
         global_batch_size=BATCH_SIZE,
@@ -244,7 +260,9 @@ def read_model_garden(folder):
         use_next_sentence_label=False,
         use_v2_feature_names=True,
     )
-    return _read_model_garden(pretrain_dataloader.BertPretrainDataLoader(params))
+    loader = pretrain_dataloader.BertPretrainDataLoader(params)
+    tokenizer = RemBertTokenizer.from_file(folder / "vocabulary")
+    return _read_model_garden(loader, special_ids(tokenizer))
 
 
 def read_model_garden_text(folder):
@@ -262,11 +280,12 @@ def read_model_garden_text(folder):
         vocab_file_path=str(folder / "vocab.txt"),
     )
     loader = pretrain_text_dataloader.BertPretrainTextDataLoader(params)
-    return _read_model_garden(loader)
+    words = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    return _read_model_garden(loader, [words.index(word) for word in ("[CLS]", "[SEP]", "[PAD]")])
 
 
-def _read_model_garden(loader):
-    return read(loader.load(), lambda batch: batch["input_mask"])
+def _read_model_garden(loader, specials):
+    return read(loader.load(), lambda batch: batch["input_word_ids"], specials)
 
 
 def train(folder):
@@ -294,12 +313,12 @@ def train(folder):
         RemBertForMaskedLM(config), OptimizerConfig(), DistributionConfig(), total_steps=1000
     )
     batch = next(iter(make_pretraining_dataset(_config(folder), tokenizer)))
-    tokens = int(tf.reduce_sum(batch[0]["attention_mask"])) - 2 * BATCH_SIZE
+    tokens = count_text(batch[0]["input_ids"], special_ids(tokenizer))
     data = tf.data.Dataset.from_tensors(batch).repeat()
     trainer.fit(data, steps_per_epoch=5, verbose=0)
     watch = Stopwatch()
     trainer.fit(data, steps_per_epoch=20, verbose=0)
-    return watch.measured(lambda: 20 * tokens)
+    return watch.measured(20 * tokens)
 
 
 def resume(folder):
@@ -324,7 +343,7 @@ def resume(folder):
 SIDES = {
     function.__name__: function
     for function in (
-        build_rembert_tf, build_hugging_face, build_hugging_face_threads, read_rembert_tf,
+        build_rembert_tf, build_hugging_face, build_hugging_face_offsets, build_hugging_face_threads, read_rembert_tf,
         read_rembert_tf_pieces, read_rembert_tf_ngrams, read_hugging_face, read_hugging_face_pieces,
         read_model_garden, read_model_garden_text, train, resume,
     )

@@ -38,7 +38,7 @@ import json, sys
 import tensorflow as tf, tensorflow_text
 output, questions = sys.argv[1], json.loads(sys.argv[2])
 tagger = tf.saved_model.load(output + "/served/udpos/text/1").signatures["serve_text"]
-classifier = tf.saved_model.load(output + "/served/xnli/text/1").signatures["serve_text"]
+classifier = tf.saved_model.load(output + "/served/xnli/text/1").signatures["serve_pairs"]
 for text in questions["sentences"]:
     answer = tagger(text=tf.constant([text]))
     words, tags = (answer[name].numpy()[0] for name in ("words", "tags"))

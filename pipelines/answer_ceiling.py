@@ -5,9 +5,11 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+from absl import logging
 
+from rembert_tf.pipelines.features import Features
 from rembert_tf.pipelines.flat_spans import pieces_of_characters
-from rembert_tf.pipelines.question_answering import make_features
+from rembert_tf.pipelines.question_answering import QuestionAnsweringFeatures, make_features
 from rembert_tf.pipelines.squad_files import Answer, Question
 
 if TYPE_CHECKING:
@@ -73,14 +75,32 @@ def answer_ceiling(
     Raises:
         ValueError: as `make_features` does.
     """
-    questions = [question for question in questions if question.answers]
     features = make_features(
-        questions,
+        [question for question in questions if question.answers],
         tokenizer,
         max_seq_length=max_seq_length,
         doc_stride=doc_stride,
         max_query_length=max_query_length,
     )
+    return ceiling_of_features(features, max_answer_length=max_answer_length, words=words)
+
+
+def log_ceiling(features: Features, max_answer_length: int) -> None:
+    """Logs what perfect logits would reach; nothing for other features, and where answers are withheld."""
+    if isinstance(features, QuestionAnsweringFeatures):
+        ceiling = ceiling_of_features(features, max_answer_length=max_answer_length)
+        if ceiling.questions:
+            logging.info("a perfect model answers %s", ceiling)
+
+
+def ceiling_of_features(
+    features: QuestionAnsweringFeatures,
+    *,
+    max_answer_length: int = 30,
+    words: Callable[[str], list[str]] = str.split,
+) -> AnswerCeiling:
+    """Finds out what perfect logits for these features would reach; the arguments are those of `answer_ceiling`."""
+    questions = features.questions
     answers = [
         (number, answer)
         for number, question in enumerate(questions)
@@ -112,9 +132,10 @@ def answer_ceiling(
     )
     nearest = np.full(len(questions), 4)
     np.minimum.at(nearest, number, obstacle)
+    nearest = nearest[[len(question.answers) > 0 for question in questions]]
     reachable, boundaries, length, windows, place = np.bincount(nearest, minlength=5).tolist()
     return AnswerCeiling(
-        questions=len(questions),
+        questions=len(nearest),
         reachable=reachable,
         boundaries=boundaries,
         length=length,

@@ -197,15 +197,21 @@ def _shares(groups: np.ndarray, scores: np.ndarray, num_groups: int) -> np.ndarr
 def write_predictions(path: str | os.PathLike, answers: Sequence[AnswerPrediction]):
     """Writes a JSON object, question id to answer, as SQuAD's and XTREME's evaluation read it.
 
-    Where an id comes again, `#2`, `#3` and so on is added to it, so that every question keeps its answer.
+    Where an id comes again, `#2` is added to it, then `#3` and so on, leaving out what is the id of another question:
+    every question keeps its answer. `evaluation/answer_files.py` gives gold answers the same keys.
     """
-    atomic_files.write_json(path, dict(zip(_keys(answers), (a.text for a in answers), strict=True)))
+    _write(path, answers, [answer.text for answer in answers])
 
 
 def write_n_best(path: str | os.PathLike, answers: Sequence[AnswerPrediction]):
     """Writes a JSON object, question id to list of answers, with BERT's names for what each of them has."""
     n_best = [[candidate._asdict() for candidate in answer.n_best] for answer in answers]
-    atomic_files.write_json(path, dict(zip(_keys(answers), n_best, strict=True)))
+    _write(path, answers, n_best)
+
+
+def _write(path: str | os.PathLike, answers: Sequence[AnswerPrediction], values: list) -> None:
+    keys = _keys([answer.id for answer in answers])
+    atomic_files.write_json(path, dict(zip(keys, values, strict=True)))
 
 
 def format_line(answer: AnswerPrediction) -> str:
@@ -213,16 +219,17 @@ def format_line(answer: AnswerPrediction) -> str:
     return " ".join(answer.text.split())
 
 
-def _keys(answers: Sequence[AnswerPrediction]) -> list[str]:
-    taken = {answer.id for answer in answers}
+def _keys(ids: Sequence[str]) -> list[str]:
+    taken = set(ids)
     times: collections.Counter[str] = collections.Counter()
     keys = []
-    for answer in answers:
-        times[answer.id] += 1
-        key = answer.id
-        while times[answer.id] > 1 and key in taken:
-            key = f"{answer.id}#{times[answer.id]}"
-            times[answer.id] += key in taken
-        taken.add(key)
-        keys.append(key)
+    for key in ids:
+        times[key] += 1
+        if times[key] == 1:
+            keys.append(key)
+            continue
+        while f"{key}#{times[key]}" in taken:
+            times[key] += 1
+        keys.append(f"{key}#{times[key]}")
+        taken.add(keys[-1])
     return keys

@@ -32,7 +32,8 @@ class VocabularyConfig:
         "language."
     )
     output: str = _field(
-        "Folder that will hold sentencepiece.model, what transformers needs beside it, and a report."
+        "Folder that will hold sentencepiece.model, what transformers needs beside it, and a report; not that of "
+        "`extend`. An older vocabulary in it is replaced."
     )
     vocab_size: int = _field(
         "Number of pieces in all, the special and reserved ones and those of `extend` included.",
@@ -299,7 +300,7 @@ class PretrainingDataConfig:
     )
     data_service: str = _field(
         "Address of a tf.data service dispatcher that knows its workers by worker_addresses, such as "
-        "grpc://10.0.0.1:5000: the workers make the batches. Never changes the batches.",
+        "grpc://10.0.0.1:5000: the workers, 64 at most, make the batches. Never changes the batches.",
         default="",
     )
     skip_damaged: bool = _field(
@@ -314,9 +315,9 @@ class PretrainingDataConfig:
     def __post_init__(self):
         _require(self.batch_size > 0, "batch_size", "must be positive", self.batch_size)
         _require(
-            self.max_seq_length >= 3,
+            self.max_seq_length >= (4 if self.packing == "contiguous" else 3),
             "max_seq_length",
-            "must leave room for [CLS], a piece and [SEP]",
+            "must leave room for [CLS], a piece and [SEP], with packing=contiguous for a second [SEP]",
             self.max_seq_length,
         )
         _require(
@@ -340,6 +341,12 @@ class PretrainingDataConfig:
             )
         _require(self.max_ngram > 0, "max_ngram", "must be positive", self.max_ngram)
         _require(
+            self.masking == "ngram" or self.max_ngram == type(self).max_ngram,
+            "max_ngram",
+            "must be left out without masking=ngram",
+            self.max_ngram,
+        )
+        _require(
             not self.data_service or "://" in self.data_service,
             "data_service",
             "must be PROTOCOL://HOST:PORT",
@@ -349,6 +356,12 @@ class PretrainingDataConfig:
             0 <= self.max_damaged_share < 1,
             "max_damaged_share",
             "must be at least 0 and below 1",
+            self.max_damaged_share,
+        )
+        _require(
+            self.skip_damaged or self.max_damaged_share == type(self).max_damaged_share,
+            "max_damaged_share",
+            "must be left out without skip_damaged",
             self.max_damaged_share,
         )
         _require_seed(self.seed)

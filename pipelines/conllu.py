@@ -1,15 +1,21 @@
 """CoNLL-U, the format of Universal Dependencies: the words of the text with their part of speech.
 
-A multiword token is one word, as in XTREME's files: the form that stands in the text, with the tag of
-that of its parts which is highest in the tree. Comments and empty nodes (`8.1`) are no words.
+Files of UD are read as XTREME's script makes its own of UD 2.5. A multiword token is one word: the form that stands
+in the text, with the tag of that of its parts which is highest in the tree. Zero-width non-joiners and spaces inside
+words are removed. Sentences whose words are withheld (treebanks that are published without their text have `_` in
+place of each) are left out. Comments and empty nodes (`8.1`) are no words.
 """
 
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from absl import logging
+
 NO_TAG = "_"  # what UD writes where there is nothing to say
+_NO_WORD = "_"  # and where the word is not published
+_NOT_IN_WORDS = str.maketrans("", "", "\u200c ")
 
 # Where several parts of a multiword token are equally high (`im` = `in` + `dem`), the first tag of
 # this list decides. The lists are those of the tool with which XTREME converts UD.
@@ -44,10 +50,42 @@ def is_word(line: str) -> bool:
     return len(columns) == 10 and _ID.fullmatch(columns[0]) is not None
 
 
+def sentences(
+    path: str | os.PathLike, blocks: Iterable[Sequence[tuple[int, str]]], language: str = ""
+) -> list[list[WordLine]]:
+    """Returns the words of each sentence that has any; logs how many sentences have theirs withheld.
+
+    Args:
+        path: the file's name, for messages.
+        blocks: the lines of each sentence, as `sentence` takes them.
+        language: code of the language, for multiword tokens.
+
+    Raises:
+        ValueError: as `sentence` does.
+    """
+    read = [sentence(path, block, language) for block in blocks]
+    read = [words for words in read if words]
+    kept = [words for words in read if not _is_withheld(words)]
+    if len(kept) < len(read):
+        logging.info(
+            "%s: %d of %d sentences left out, their words are withheld (`_`)",
+            path, len(read) - len(kept), len(read),
+        )  # fmt: skip
+    return [
+        [line._replace(word=line.word.translate(_NOT_IN_WORDS)) for line in words] for words in kept
+    ]
+
+
+def _is_withheld(words: Sequence[WordLine]) -> bool:
+    """Tells whether there is nothing but `_`, with at most one word beside it: XTREME's rule."""
+    withheld = sum(line.word == _NO_WORD for line in words)
+    return withheld > 0 and withheld >= len(words) - 1
+
+
 def sentence(
     path: str | os.PathLike, block: Sequence[tuple[int, str]], language: str = ""
 ) -> list[WordLine]:
-    """Returns the words of one sentence.
+    """Returns the words of one sentence, as they stand in the file.
 
     Args:
         path: the file's name, for messages.

@@ -2,8 +2,8 @@
 
 Each worker reads all records, and makes (masks) only its own batches: with n workers, every n-th one. The trainer takes
 a batch of each in turn (coordinated reads) and puts every few of them in order by their numbers, so batch s is the same
-as without the service, whatever the number of workers. That needs workers that have numbers: start the dispatcher with
-their addresses,
+as without the service, whatever the number of workers up to 64. That needs workers that have numbers: start the
+dispatcher with their addresses,
 
     tf.data.experimental.service.DispatchServer(
         tf.data.experimental.service.DispatcherConfig(port=5000, worker_addresses=["10.0.0.2:5001", "10.0.0.3:5001"]))
@@ -19,7 +19,8 @@ import uuid
 
 import tensorflow as tf
 
-_IN_ORDER_AT_ONCE = 16
+# In a turn of n workers, n batches come in any order: no window of n of them is full before the one in front of it.
+_MAX_WORKERS = 64
 
 
 def of_this_worker(batches: tf.data.Dataset) -> tf.data.Dataset:
@@ -40,7 +41,8 @@ def through_service(batches: tf.data.Dataset, address: str, first: int) -> tf.da
         Dataset of batches, in the order of their numbers.
 
     Raises:
-        ConnectionError: Nobody listens at the address; TensorFlow would wait for an hour.
+        ConnectionError: Nobody listens at the address; TensorFlow would wait for an hour. What iterating raises, see
+            `in_order`.
     """
     _check_listens(address)
     service = tf.data.experimental.service
@@ -56,33 +58,37 @@ def through_service(batches: tf.data.Dataset, address: str, first: int) -> tf.da
 
 
 def in_order(batches: tf.data.Dataset, first: int) -> tf.data.Dataset:
-    """Puts batches in the order of their numbers; of any number of workers in turn, each of which keeps the order.
+    """Puts batches in the order of their numbers; of up to 64 workers in turn, each of which keeps the order.
 
     Args:
         batches: Dataset of (number int64 [], batch).
         first: Number of the first batch.
 
     Returns:
-        Dataset of batches. Iterating fails with `tf.errors.InvalidArgumentError` where one is missing or comes twice.
+        Dataset of batches. Iterating fails with `tf.errors.InvalidArgumentError` where one is missing or comes twice;
+        `record_reader.naming_damage` makes a ValueError of it.
     """
 
     def window_of(number, _):
-        return (number - first) // _IN_ORDER_AT_ONCE
+        return (number - first) // _MAX_WORKERS
 
     def together(_, elements):
-        return elements.batch(_IN_ORDER_AT_ONCE)
+        return elements.batch(_MAX_WORKERS)
 
     def put_in_order(window, numbered):
         numbers, made = numbered
         order = tf.argsort(numbers)
-        due = first + window * _IN_ORDER_AT_ONCE + tf.range(tf.size(order, tf.int64))
-        is_due = tf.reduce_all(tf.gather(numbers, order) == due)
-        report = ["The tf.data service gave batches", numbers, "where it is the turn of", due]
-        with tf.control_dependencies([tf.debugging.Assert(is_due, report)]):
+        due = first + window * _MAX_WORKERS + tf.range(tf.size(order, tf.int64))
+        is_due = tf.gather(numbers, order) == due
+        missed = tf.strings.as_string(tf.gather(due, tf.argmin(tf.cast(is_due, tf.int32))))
+        report = tf.strings.join([
+            "The tf.data service did not give batch ", missed, " in its turn: a worker was lost and started again, or "
+            f"there are more than {_MAX_WORKERS}. Stop the trainer, and go on with --resume."])  # fmt: skip
+        with tf.control_dependencies([tf.debugging.Assert(tf.reduce_all(is_due), [report])]):
             order = tf.identity(order)
         return tf.nest.map_structure(lambda part: tf.gather(part, order), made)
 
-    windows = batches.group_by_window(window_of, together, window_size=_IN_ORDER_AT_ONCE)
+    windows = batches.group_by_window(window_of, together, window_size=_MAX_WORKERS)
     return windows.enumerate().map(put_in_order).unbatch()
 
 

@@ -9,18 +9,24 @@ def _field(default, help_text):
     return dataclasses.field(default=default, metadata={"help": help_text})
 
 
+# Longest sequences by kind of task in XTREME's scripts (Hu et al. 2020).
+XTREME_LENGTHS = {
+    "classification": 128, "tagging": 128, "question_answering": 384, "retrieval": 512,
+}  # fmt: skip
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LengthConfig:
-    """How long texts become sequences, in training and in prediction. Defaults: XTREME's scripts."""
+    """How long texts become sequences. Defaults: XTREME's scripts, for texts that are no questions."""
 
     max_seq_length: int = _field(
-        128, "Longest sequence in pieces, [CLS] and [SEP] included (XTREME: 128, questions 384)."
+        128, "Longest sequence in pieces, [CLS] and [SEP] included."
     )
     doc_stride: int = _field(
         128, "Questions: pieces from the start of one window of a long text to the next."
     )
     max_query_length: int = _field(64, "Questions: pieces that a question may have.")
-    n_best_size: int = _field(20, "Questions: starts and ends of answers that are looked at.")
+    n_best_size: int = _field(20, "Questions: answers kept a question, best first.")
     max_answer_length: int = _field(30, "Questions: longest answer in pieces.")
 
     def __post_init__(self):
@@ -38,6 +44,10 @@ class FinetuningDataConfig(LengthConfig):
 
     task: str = dataclasses.field(
         metadata={"help": f"Task of XTREME: {', '.join(xtreme.TRAINABLE)}."},
+    )
+    max_seq_length: int | None = _field(
+        None,
+        "Longest sequence in pieces, [CLS] and [SEP] included; default: XTREME's, 128, questions 384.",
     )
     data_dir: str = _field(
         "", "Folder that holds one folder a task, as XTREME's script leaves it, or raw downloads."
@@ -75,8 +85,10 @@ class FinetuningDataConfig(LengthConfig):
 
     def __post_init__(self):
         """Checks the values."""
-        super().__post_init__()
         task = xtreme.get_task(self.task)
+        if self.max_seq_length is None:
+            object.__setattr__(self, "max_seq_length", XTREME_LENGTHS[task.kind])
+        super().__post_init__()
         if task.name not in xtreme.TRAINABLE:
             raise ValueError(
                 f"`task` must be one that is trained, {', '.join(xtreme.TRAINABLE)}. "
@@ -106,5 +118,5 @@ class FinetuningDataConfig(LengthConfig):
 def _require_at_least(config, least: dict[str, int]) -> None:
     for name, bound in least.items():
         value = getattr(config, name)
-        if value < bound:
+        if value is not None and value < bound:
             raise ValueError(f"`{name}` must be at least {bound}. Received: {name}={value}")

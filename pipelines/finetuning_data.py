@@ -39,15 +39,21 @@ class FinetuningData:
 def load(config: FinetuningDataConfig) -> FinetuningData:
     """Reads the files that a configuration names.
 
+    With `dev_fraction`, dev data are held out of the files in `train_language`; translations are trained on as a
+    whole, also those of what was held out. A dev file that was found in `data_dir` is read without the examples of a
+    test file that it holds; one that the user named is refused (see `held_back`).
+
     Raises:
         FileNotFoundError: a file is not there.
         ValueError: a file is malformed, or has no labels; or it is a test file, by its name or by its
-            content.
+            content; or there is no rule by which to score answers in `train_language`.
     """
     task = xtreme.get_task(config.task)
     reader = get_reader(task.kind)
     language = config.train_language
+    _check_language(task, language)
     train_files = _train_files(config, task)
+    translations = _translations(config, task)
     dev_files = _dev_files(config, task)
     labels = config.labels or task.labels
     read_any = labels in ((), ("data",))
@@ -62,12 +68,17 @@ def load(config: FinetuningDataConfig) -> FinetuningData:
     train, dev = read(train_files), read(dev_files)
     if not dev_files:
         train, dev = _hold_out(train, reader, config)
-    files = tuple(path for path, _ in (*train_files, *dev_files))
+    train += read(translations)
+    train_paths = [path for path, _ in (*train_files, *translations)]
+    dev_paths = [path for path, _ in dev_files]
     chosen = [pathlib.Path(path) for path in (*config.train_files, config.dev_file) if path]
-    test_files = list(held_back.find_test_files(task, config.data_dir, chosen, language))
-    for examples, read_from in ((train, train_files), (dev, dev_files or train_files)):
-        paths = [path for path, _ in read_from]
-        held_back.check(task, reader, examples, paths, test_files, language)
+    held_back.refuse_test_names(task, train_paths + dev_paths)
+    test_files = held_back.read_test_files(task, reader, config.data_dir, chosen, language)
+    held_back.refuse_test_examples(reader, train, train_paths, test_files)
+    if dev_files and not config.dev_file:
+        dev = held_back.without_test_examples(reader, dev, dev_paths, test_files)
+    else:
+        held_back.refuse_test_examples(reader, dev, dev_paths or train_paths, test_files)
     if labels == ("data",):
         labels = tuple(sorted(reader.labels_of(itertools.chain(train, dev))))
         xtreme.check_labels(task, labels)
@@ -78,21 +89,37 @@ def load(config: FinetuningDataConfig) -> FinetuningData:
         train=_drawn(train, config),
         dev=dev,
         labels=labels,
-        files=files,
+        files=(*train_paths, *dev_paths),
     )
 
 
+def _check_language(task: xtreme.Task, language: str) -> None:
+    """Raises before training what the first evaluation would: answers need a rule that splits them into words."""
+    if task.kind == "question_answering" and language not in xtreme.ANSWER_LANGUAGES:
+        raise ValueError(
+            f"`train_language` of {task.name} must be one whose answers can be scored: "
+            f"{', '.join(xtreme.ANSWER_LANGUAGES)}. Received: train_language={language!r}"
+        )
+
+
 def _train_files(config: FinetuningDataConfig, task: xtreme.Task) -> list[tuple[pathlib.Path, str]]:
-    """Returns the training files, each with its language."""
+    """Returns the training files in `train_language`, each with it."""
     language = config.train_language
-    files = [(pathlib.Path(path), language) for path in config.train_files]
-    if not files:
-        found = task_files.find_files(task, config.data_dir, "train", language)
-        files = [(path, language) for path in found]
-    for code in config.translate_train:
-        found = task_files.find_files(task, config.data_dir, xtreme.TRANSLATE_TRAIN, code)
-        files += [(path, code) for path in found]
-    return files
+    if config.train_files:
+        return [(pathlib.Path(path), language) for path in config.train_files]
+    found = task_files.find_files(task, config.data_dir, "train", language)
+    return [(path, language) for path in found]
+
+
+def _translations(
+    config: FinetuningDataConfig, task: xtreme.Task
+) -> list[tuple[pathlib.Path, str]]:
+    """Returns the machine-translated training files, each with its language."""
+    return [
+        (path, code)
+        for code in config.translate_train
+        for path in task_files.find_files(task, config.data_dir, xtreme.TRANSLATE_TRAIN, code)
+    ]
 
 
 def _dev_files(config: FinetuningDataConfig, task: xtreme.Task) -> list[tuple[pathlib.Path, str]]:

@@ -22,7 +22,7 @@ def inspect_records(config: PretrainingDataConfig, which: InspectionConfig) -> I
         which: What to print.
 
     Raises:
-        FileNotFoundError: There are no complete records.
+        OSError: There are no complete records, or a file is absent or cannot be read.
         ValueError: They are damaged, or a language is absent.
     """
     tokenizer = RemBertTokenizer.from_file(config.records_dir)
@@ -42,6 +42,7 @@ def _documents(
     text = sentencepiece.SentencePieceProcessor(model_proto=tokenizer.model_bytes)
     split = "heldout" if which.heldout else "train"
     for language in manifest.languages:
+        record_reader.check_files(path for path, _ in manifest.shards(language, split))
         first = 0
         for path, documents in manifest.shards(language, split):
             start = max(which.first, first)

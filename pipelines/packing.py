@@ -3,8 +3,9 @@
     document    Each document is cut where a sequence is full; its last sequence is shorter and padded.
     sentences   Sequences are filled with whole sentences of one document, as many as fit: fairseq's `complete_doc`, the
                 DOC-SENTENCES of RoBERTa (Liu et al. 2019, 4.2). Only a sentence longer than a sequence is cut.
-    contiguous  Documents that follow each other are joined, with a `[SEP]` after each, and cut where a sequence is
-                full; the last sequence of a block of documents is padded.
+    contiguous  Documents that follow each other are joined, with a `[SEP]` between them, and cut where a sequence is
+                full; the last sequence of a block of documents is padded. Where a document ends in the last place but
+                one, its `[SEP]` and that of the sequence follow each other.
 
 Only `contiguous` puts two documents into a sequence. None drops or doubles a piece. Documents come in blocks, and no
 sequence spans two of them, so that the sequences of a block are known from the lengths of its documents alone.
@@ -61,7 +62,7 @@ class Packer:
         if not len(blocks):
             return np.zeros(0, np.int64)
         if self.packing == "contiguous":
-            return -(-np.add.reduceat(lengths + 1, first) // self.room)
+            return -(-(np.add.reduceat(lengths + 1, first) - 1) // self.room)
         if self.packing == "document":
             sequences = -(-lengths // self.room)
         else:
@@ -86,7 +87,7 @@ class Packer:
                 tf.fill([documents.nrows(out_type=tf.int32)], self.sep_id),
                 tf.ones_like(documents.row_lengths()),
             )
-            pieces = tf.concat([documents, ends], axis=1).values
+            pieces = tf.concat([documents, ends], axis=1).values[:-1]
             return self._rows(pieces, _cut(tf.size(pieces)[tf.newaxis], self.room)[0])
         lengths = tf.cast(documents.row_lengths(), tf.int32)
         if self.packing == "document":

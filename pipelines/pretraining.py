@@ -9,11 +9,9 @@ making the batches before it: the languages of all earlier examples are counted,
 at the block of documents where it would stand.
 """
 
-import numpy as np
 import tensorflow as tf
-from absl import logging
 
-from rembert_tf.pipelines import data_service, record_reader, sampling, sequences
+from rembert_tf.pipelines import data_service, masked_share, record_reader, sampling, sequences
 from rembert_tf.pipelines.config import PretrainingDataConfig
 from rembert_tf.pipelines.masked_batches import batch_function, rows_of_worker
 from rembert_tf.pipelines.packing import Packer
@@ -51,10 +49,10 @@ def make_pretraining_dataset(
         weights: float32 [B, P], 0 where there is nothing to predict. With several workers, `B` is the worker's part.
 
     Raises:
-        FileNotFoundError: There are no complete records.
+        OSError: There are no complete records, or a file is absent or cannot be read.
         ValueError: A file has another size than the manifest says, or the records belong to another vocabulary; with
             `skip_damaged`, too many are damaged. Without it, a damaged record shows when it is read, and
-            `record_reader.naming_damage` turns that into a ValueError.
+            `record_reader.naming_damage` turns that into a ValueError. Or nothing is masked.
 
     Example:
         >>> config = PretrainingDataConfig(records_dir=records_folder, batch_size=8)
@@ -71,7 +69,11 @@ def make_pretraining_dataset(
     packer = _packer(config, tokenizer)
     stream = sequences.training_stream(packer, config.shuffle_buffer, config.seed)
     streams = []
-    for language, (runs, index) in records_by_language(config, manifest, "train").items():
+    records = records_by_language(config, manifest, "train")
+    to_batch = batch_function(config, tokenizer, seed=config.seed, rows=rows)
+    begins = [runs[0] for runs, _ in records.values()]
+    masked_share.check_training(config, packer, begins, to_batch, len(rows))
+    for language, (runs, index) in records.items():
         epochs = sequences.Epochs(packer, index, runs)
         # The name, not the place in the list: a language keeps its order when others come and go.
         streams.append(stream(word_of(language), runs, epochs, drawn[language]))
@@ -88,7 +90,6 @@ def make_pretraining_dataset(
     batches = chosen.batch(config.batch_size, drop_remainder=True).enumerate(start_batch)
     if config.data_service:
         batches = data_service.of_this_worker(batches)
-    to_batch = batch_function(config, tokenizer, seed=config.seed, rows=rows)
 
     def mask(number, batch):
         batch = tf.ensure_shape(batch, [config.batch_size, config.max_seq_length])
@@ -132,7 +133,7 @@ def make_evaluation_datasets(
     to_batch = batch_function(
         config, tokenizer, seed=_EVALUATION_SEED, rows=range(config.batch_size)
     )
-    datasets, pieces, predictions = {}, 0, 0
+    datasets, share = {}, masked_share.MaskedShare()
     for language, (runs, index) in records_by_language(config, manifest, "heldout").items():
         available = sequences.Epochs(packer, index, runs).sequences
         wanted = min(available, max_sequences)
@@ -144,16 +145,9 @@ def make_evaluation_datasets(
             stacked = tf.nest.map_structure(lambda *parts: tf.stack(parts), *batches)
             datasets[language] = _with_options(tf.data.Dataset.from_tensor_slices(stacked))
             features, _, weights = stacked
-            pieces += int(np.sum(features["attention_mask"])) - 2 * len(batches) * config.batch_size
-            predictions += int(np.sum(weights))
+            share.add(features["attention_mask"], weights)
     if datasets:
-        share = 100 * predictions / pieces
-        logging.info("%.2f %% of %d held-out pieces are masked.", share, pieces)
-        if not predictions:
-            raise ValueError(
-                f"{config.records_dir}: none of {pieces} held-out pieces is masked: no word is short enough. "
-                f"Received: masking={config.masking!r}, masking_rate={config.masking_rate}"
-            )
+        share.check(config, "held-out")
     return datasets
 
 

@@ -7,7 +7,7 @@ from absl import logging
 
 from rembert_tf.pipelines import record_reader
 from rembert_tf.pipelines.config import PretrainingDataConfig
-from rembert_tf.pipelines.manifest import Manifest, Split
+from rembert_tf.pipelines.manifest import MANIFEST_FILE, Manifest, Split
 from rembert_tf.pipelines.record_index import RecordIndex
 from rembert_tf.pipelines.record_reader import Run
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
@@ -56,13 +56,15 @@ def records_by_language(
         Records by language, in the order of the manifest.
 
     Raises:
-        FileNotFoundError: A file is absent.
-        ValueError: More than `max_damaged_share` of the documents, or all of a language, are damaged.
+        OSError: A file is absent or cannot be read.
+        ValueError: An index does not fit the manifest; more than `max_damaged_share` of the documents, or all of a
+            language, are damaged.
     """
     found = {}
     for language in manifest.languages:
         runs = [Run(path, 0, documents) for path, documents in manifest.shards(language, split)]
-        found[language] = ReadableRecords(runs, manifest.index(language, split))
+        record_reader.check_files(run.path for run in runs)
+        found[language] = ReadableRecords(runs, _index(manifest, language, split))
     if not config.skip_damaged:
         return found
     total = sum(run.documents for records in found.values() for run in records.runs)
@@ -84,6 +86,29 @@ def records_by_language(
                 f"{config.records_dir}: all {split} documents of {language} are damaged."
             )
     return readable
+
+
+def _index(manifest: Manifest, language: str, split: Split) -> RecordIndex:
+    """Reads the index of a language and compares it with the manifest."""
+    index = manifest.index(language, split)
+    records = getattr(manifest.languages[language], split)
+    counts = (
+        len(index.lengths),
+        len(index.sentence_lengths),
+        int(index.lengths.sum(dtype=np.int64)),
+    )
+    expected = (
+        sum(shard.documents for shard in records.shards), records.sentences, records.tokens)  # fmt: skip
+    if counts != expected:
+        raise ValueError(
+            "{}: {} documents, {} sentences and {} pieces, where {} says {}, {} and {}.".format(
+                manifest.folder / language / f"{split}-lengths.npy",
+                *counts,
+                MANIFEST_FILE,
+                *expected,
+            )
+        )
+    return index
 
 
 def _readable(records: ReadableRecords) -> ReadableRecords:

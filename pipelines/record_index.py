@@ -64,7 +64,7 @@ class RecordIndex:
             np.save(path, array)
 
     def sentences_per_document(self) -> np.ndarray:
-        """Returns the number of sentences of each document, int64 [documents]."""
+        """Returns the number of sentences of each document, int64 [documents]; each sentence must have a piece."""
         pieces = np.cumsum(self.sentence_lengths, dtype=np.int64)
         ends = np.searchsorted(pieces, np.cumsum(self.lengths, dtype=np.int64)) + 1
         return np.diff(ends, prepend=0)

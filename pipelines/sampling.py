@@ -35,10 +35,11 @@ def shares(sentences: Mapping[str, int], alpha: float) -> dict[str, float]:
         >>> shares({"en": 900, "sw": 100}, alpha=0.5)
         {'en': 0.75, 'sw': 0.25}
     """
-    empty = [language for language, count in sentences.items() if count <= 0]
+    empty = [f"{language}={count}" for language, count in sentences.items() if count <= 0]
     if empty or not sentences:
         raise ValueError(
-            f"`sentences` must be positive for at least one language. Received: sentences={sentences}"
+            "`sentences` must be positive for every language, and there must be one. "
+            f"Received: {', '.join(empty) or 'sentences={}'}"
         )
     counts = np.array(list(sentences.values()), np.float64)
     weights = (counts / counts.sum()) ** alpha

@@ -105,14 +105,21 @@ class Answers(NamedTuple):
     Attributes:
         starts: first code point in the context, int32 [B]; 0 without an answer.
         ends: code point after the last, int32 [B]; 0 without an answer.
-        scores: logit of its start plus logit of its end, float32 [B]; `NO_ANSWER` without an answer.
+        start_logits: the logit of its first piece, float32 [B]; half of `NO_ANSWER` without an answer.
+        end_logits: that of its last piece, the same.
         probabilities: its share among the `n_best_size` best answers, float32 [B]; 0 without an answer.
     """
 
     starts: tf.Tensor
     ends: tf.Tensor
-    scores: tf.Tensor
+    start_logits: tf.Tensor
+    end_logits: tf.Tensor
     probabilities: tf.Tensor
+
+    @property
+    def scores(self) -> tf.Tensor:
+        """The sum of both logits, float32 [B]; `NO_ANSWER` without an answer."""
+        return self.start_logits + self.end_logits
 
 
 def best_answers(
@@ -175,12 +182,14 @@ def best_answers(
     best, which = tf.math.top_k(pairs, min(n_best_size, pairs.shape[1]))
     found = tf.math.is_finite(best[:, 0])
     first = tf.gather(begins[:, :, 0], which[:, 0] // max_answer_length, batch_dims=1)
-    last = first + which[:, 0] % max_answer_length
+    first = tf.where(found, first, 0)
+    last = tf.where(found, first + which[:, 0] % max_answer_length, 0)
     starts, ends = (tf.concat([x, [0]], axis=0) for x in (windows.starts, windows.ends))
     return Answers(
         starts=tf.where(found, tf.gather(starts, first), 0),
-        ends=tf.where(found, tf.gather(ends, tf.where(found, last, 0)), 0),
-        scores=tf.where(found, best[:, 0], NO_ANSWER),
+        ends=tf.where(found, tf.gather(ends, last), 0),
+        start_logits=tf.where(found, tf.gather(start_logits, first), NO_ANSWER / 2),
+        end_logits=tf.where(found, tf.gather(end_logits, last), NO_ANSWER / 2),
         probabilities=tf.where(found, tf.nn.softmax(best)[:, 0], 0.0),
     )
 

@@ -68,8 +68,6 @@ def read_sentences(
             without a tag in one file, no word at all. The message begins with `path:line`.
     """
     parsed, form = word_files.parse(path, tsv.read_lines(path), language)
-    if not parsed:
-        raise ValueError(f"{path}:1: the file holds no word.")
     _check_tags(path, parsed, labels)
     tagged = any(line.tag not in ("", NO_TAG) for sentence in parsed for line in sentence)
     sentences = [
@@ -93,7 +91,7 @@ def _check_tags(
     labels: Sequence[str] | None,
 ) -> None:
     """Raises for the first line that `read_sentences` must refuse."""
-    first = sentences[0][0]
+    first = sentences[0][0] if sentences else None
     known = None if labels is None else {*labels, NO_TAG, ""}
     for line in itertools.chain.from_iterable(sentences):
         if bool(line.tag) != bool(first.tag):

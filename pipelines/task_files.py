@@ -46,7 +46,7 @@ def find_files(
     Raises:
         ValueError: the task has no such split.
         FileNotFoundError: there is no such file; the message names the first path that was tried, and
-            what its folder holds.
+            what its folder holds, or the language in which the task has such files.
     """
     patterns = _patterns(task, split)
     for pattern in patterns:
@@ -55,7 +55,13 @@ def find_files(
             found = sorted(pathlib.Path(folder).glob(_with_language(path, language)))
             if found := tuple(path for path in found if path.is_file()):
                 return found
-    wanted = pathlib.Path(folder, _with_language(patterns[0].partition("#")[0], language))
+    first, _, only = patterns[0].partition("#")
+    if all(pattern.partition("#")[2] not in ("", language) for pattern in patterns):
+        instead = "dev_file" if split == "dev" else "train_files"
+        raise FileNotFoundError(
+            f"{first} is in {only} only; give `{instead}`. Received: language={language!r}"
+        )
+    wanted = pathlib.Path(folder, _with_language(first, language))
     beside = pathlib.Path(folder, patterns[0]).parent
     raise FileNotFoundError(f"No file {wanted} ({_describe(beside)}).")
 
@@ -111,10 +117,9 @@ def _with_language(path: str, language: str) -> str:
 
 
 def _patterns(task: xtreme.Task, split: str) -> tuple[str, ...]:
-    if split not in (*xtreme.SPLITS, xtreme.TRANSLATE_TRAIN):
-        raise ValueError(
-            f"`split` must be one of {', '.join(xtreme.SPLITS)}. Received: split={split!r}"
-        )
+    splits = (*xtreme.SPLITS, xtreme.TRANSLATE_TRAIN)
+    if split not in splits:
+        raise ValueError(f"`split` must be one of {', '.join(splits)}. Received: split={split!r}")
     if split not in task.files:
         raise ValueError(
             f"{task.name} has no {split} files, only {', '.join(task.files)}. "

@@ -2,11 +2,12 @@
 
 With `unicode_clean_up`, in this order:
 
-1. NFC: a letter and its accent are one character where Unicode has one.
-2. Control characters that are white space (vertical tab, form feed, carriage return, next line, the four separators)
+1. Control characters that are white space (vertical tab, form feed, carriage return, next line, the four separators)
    become a space.
-3. What shows nothing is left out: all other control characters (NUL among them), marks of writing direction, soft
+2. What shows nothing is left out: all other control characters (NUL among them), marks of writing direction, soft
    hyphens, word joiners, invisible operators, annotation marks, byte order marks.
+3. NFC: a letter and its accent are one character where Unicode has one. It comes last, since what is left out may have
+   stood between the two; so clean text stays as it is.
 
 Zero-width characters that writing systems need stay: the non-joiner (Persian), the joiner (scripts of India, emoji),
 the zero-width space (between words in Khmer, Thai, Myanmar), variation selectors.
@@ -33,5 +34,5 @@ def clean_up(text: str) -> str:
         >>> clean_up("cafe\u0301\x00 \u200f\u05d0")
         'café א'
     """
-    text = unicodedata.normalize("NFC", text)
-    return _SHOWS_NOTHING.sub("", _WHITE_SPACE.sub(" ", text))
+    text = _SHOWS_NOTHING.sub("", _WHITE_SPACE.sub(" ", text))
+    return unicodedata.normalize("NFC", text)

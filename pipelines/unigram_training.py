@@ -3,8 +3,9 @@
 It spends minutes to hours in C++. A process of its own can be stopped by Ctrl-C, tells how far it has come, and gives
 its memory back at the end; and where SentencePiece aborts instead of raising an error, only that process ends.
 
-Sentences go to it as lines through its standard input, after them an empty line; the vocabulary file comes back through
-its standard output. Its input stays open meanwhile, so that it notices the end of the process that has started it.
+Through its standard input it gets the options, a line of JSON, then the sentences as lines, after them an empty line;
+the vocabulary file comes back through its standard output. Its input stays open meanwhile, so that it notices the end
+of the process that has started it.
 """
 
 import collections
@@ -50,7 +51,7 @@ def train_unigram(sentences: Iterable[str], **options) -> bytes:
         >>> len(sentencepiece.SentencePieceProcessor(model_proto=model).encode("the man")) > 0
         True
     """
-    command = [sys.executable, "-m", __name__, json.dumps(options)]
+    command = [sys.executable, "-m", __name__]
     pipe = subprocess.PIPE
     process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe)
     last_lines: collections.deque[str] = collections.deque(maxlen=2)
@@ -58,6 +59,7 @@ def train_unigram(sentences: Iterable[str], **options) -> bytes:
     follower.start()
     try:
         with contextlib.suppress(BrokenPipeError):  # it has ended, and its last line says why
+            process.stdin.write(json.dumps(options).encode() + b"\n")
             for sentence in sentences:
                 process.stdin.write(sentence.encode() + b"\n")
             process.stdin.write(b"\n")
@@ -112,12 +114,13 @@ def _main():
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent gets it too, and decides
     model = io.BytesIO()
     try:
+        options = json.loads(sys.stdin.buffer.readline())
         sentencepiece.SentencePieceTrainer.train(
             sentence_iterator=_sentences(sys.stdin.buffer),
             model_writer=model,
             model_type="unigram",
             minloglevel=0,
-            **json.loads(sys.argv[1]),
+            **options,
         )
         status = 0
         sys.stdout.buffer.write(model.getvalue())

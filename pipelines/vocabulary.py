@@ -5,9 +5,11 @@ in the published vocabulary, which is cased. The rule is stored in the model fil
 U+2581, by which SentencePiece writes a space, is a space in text too.
 """
 
+import contextlib
 import os
 import pathlib
 import re
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 
@@ -52,9 +54,11 @@ def train_vocabulary(config: VocabularyConfig) -> pathlib.Path:
 
     Raises:
         FileNotFoundError: The input folder or the vocabulary to extend is absent.
-        ValueError: The text is unusable (file and line are named), `vocab_size` does not fit it, or SentencePiece
-            gives up for another reason.
+        OSError: The output folder cannot be written, which is tried before all else.
+        ValueError: The text is unusable (file and line are named), `vocab_size` does not fit it, the output folder
+            holds the vocabulary to extend, or SentencePiece gives up for another reason.
     """
+    folder = _output_folder(config)
     inputs = text_files.find_inputs(config.input_dir, config.languages)
     old = RemBertTokenizer.from_file(config.extend) if config.extend else None
     if old and config.vocab_size <= old.vocab_size:
@@ -75,7 +79,6 @@ def train_vocabulary(config: VocabularyConfig) -> pathlib.Path:
         model = _extend(old.model_bytes, train, inputs, config)
     else:
         model = train(config.vocab_size)
-    folder = pathlib.Path(config.output)
     tokenizer = RemBertTokenizer(model)
     tokenizer.save(folder)
     write_hugging_face_tokenizer(folder, tokenizer)
@@ -106,6 +109,29 @@ def pieces_in_front(reserved: int) -> tuple[str, ...]:
     pad, unknown, *controls = SPECIAL_PIECES
     first, *others = (f"<reserved_{number}>" for number in range(reserved))
     return (pad, first, unknown, *others, *controls)
+
+
+def _output_folder(config: VocabularyConfig) -> pathlib.Path:
+    """Tries the folder, so that hours of learning do not end in one that cannot be written; leaves nothing there."""
+    folder = pathlib.Path(config.output)
+    if config.extend:
+        old = pathlib.Path(config.extend)
+        if folder.resolve() == (old if old.is_dir() else old.parent).resolve():
+            raise ValueError(
+                f"`output` must not be the folder of the vocabulary to extend. Received: output={config.output!r}"
+            )
+    absent = [path for path in (folder, *folder.parents) if not path.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    finally:
+        with contextlib.suppress(OSError):
+            for path in absent:
+                path.rmdir()
+    if (folder / MODEL_FILE).exists():
+        logging.warning("%s exists and will be replaced.", folder / MODEL_FILE)
+    return folder
 
 
 def _plan(
@@ -146,7 +172,9 @@ def _extend(
     """
     old_size = _size(old)
     wanted = config.vocab_size - old_size
-    characters = set().union(*map(characters_of, inputs.values()))  # SentencePiece takes each
+    characters = set()  # SentencePiece takes each
+    for files in inputs.values():
+        characters |= characters_of(files, config.unicode_clean_up)
     size = len(SPECIAL_PIECES) + len(characters) + wanted
     while True:
         new = train(size)
@@ -198,17 +226,18 @@ def _train(samples: Sequence[LanguageSample], size: int, config: VocabularyConfi
             num_threads=_THREADS,
         )
     except RuntimeError as error:
-        raise _explained(error, size) from error
+        raise _explained(error, size, config.vocab_size) from error
 
 
-def _explained(error: RuntimeError, vocab_size: int) -> ValueError:
+def _explained(error: RuntimeError, size: int, vocab_size: int) -> ValueError:
+    """Says what SentencePiece says of `size`, in terms of the size that was asked for."""
     if found := _TOO_LARGE.search(str(error)):
         return ValueError(
             f"`vocab_size` is larger than the text allows; at most {found[1]} pieces. Received: vocab_size={vocab_size}"
         )
     if found := _TOO_SMALL.search(str(error)):
         return ValueError(
-            f"`vocab_size` must be at least {found[1]}: the special pieces and the characters of the text; or "
-            f"lower `character_coverage`. Received: vocab_size={vocab_size}"
+            f"`vocab_size` must be at least {vocab_size + int(found[1]) - size}: the special pieces and the characters "
+            f"of the text; or lower `character_coverage`. Received: vocab_size={vocab_size}"
         )
     return ValueError(f"SentencePiece: {error}")

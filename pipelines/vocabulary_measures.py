@@ -1,8 +1,8 @@
 """How finely a vocabulary splits text, and which scripts its pieces are in.
 
 Fertility is the number of pieces to a word, or to a character. Words are what white space separates; where more than
-half of the letters belong to scripts that are written without spaces between words (Han, Thai, ...), only characters
-count. A character is a code point of the text as it stands, white space left out.
+half of the letters belong to scripts that are written without spaces between words (`spaceless_scripts.py`), only
+characters count. A character is a code point of the text as it stands, white space left out.
 """
 
 import collections
@@ -13,12 +13,11 @@ import numpy as np
 import sentencepiece
 from fontTools import unicodedata
 
+from rembert_tf.pipelines.spaceless_scripts import is_spaceless
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
+from rembert_tf.pipelines.word_pieces import byte_pieces
 
 _SPACE = "\u2581"
-_WITHOUT_SPACES = frozenset(
-    "Hani Hira Kana Bopo Yiii Thai Laoo Khmr Mymr Tibt Java Bali Lana Talu Tavt Cham Sund".split()
-)
 _NO_SCRIPT = frozenset(("Zyyy", "Zinh", "Zzzz"))
 _LISTED = 5  # characters a language
 
@@ -38,12 +37,10 @@ class VocabularyMeter:
         Args:
             tokenizer: The vocabulary.
         """
-        model = tokenizer.model_bytes
-        processor = sentencepiece.SentencePieceProcessor(model_proto=model)
         self._tokenizer = tokenizer
         self._names = tokenizer.pieces()
-        self._is_byte = np.array(processor.is_byte(list(range(tokenizer.vocab_size))), bool)
-        self._normalizer = sentencepiece.SentencePieceNormalizer(model_proto=model)
+        self._is_byte = byte_pieces(tokenizer)
+        self._normalizer = sentencepiece.SentencePieceNormalizer(model_proto=tokenizer.model_bytes)
 
     def count_pieces(self) -> dict[str, int]:
         """Counts the pieces by kind: special, reserved, byte, text, and all of them."""
@@ -105,11 +102,13 @@ class VocabularyMeter:
 
 def _has_spaces(characters: collections.Counter) -> bool:
     """Tells whether most letters are of scripts with spaces between words."""
-    scripts = collections.Counter()
-    for character, count in characters.items():
-        scripts[_script(character)] += count
-    letters = sum(count for script, count in scripts.items() if script not in _NO_SCRIPT)
-    return 2 * sum(scripts[script] for script in _WITHOUT_SPACES) <= letters
+    without = sum(count for character, count in characters.items() if is_spaceless(character))
+    others = sum(
+        count
+        for character, count in characters.items()
+        if _script(character) not in _NO_SCRIPT and not is_spaceless(character)
+    )
+    return without <= others
 
 
 def _script_of_piece(piece: str) -> str:

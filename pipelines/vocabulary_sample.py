@@ -100,33 +100,34 @@ class LanguageSample:
         """Chooses sentences to measure a vocabulary on: such as were not taken, where they are enough.
 
         Args:
-            count: How many, at most; from all over the text.
+            count: How many, at most; spread evenly over the text.
 
         Returns:
             The sentences, and whether they were left out of the sample.
         """
-        left_out = self.sentences - self.wanted
+        left_out = sum(
+            int((self._times(start)[: self.sentences - start] == 0).sum())
+            for start in range(0, self.sentences, _CHUNK)
+        )
         unseen = left_out >= min(count, 100)
-        step = max(1, (left_out if unseen else self.sentences) // count)
-        chosen, number = [], 0
-        for sentence, times in self._all():
-            if times and unseen:
-                continue
-            if number % step == 0:
-                chosen.append(sentence)
-            number += 1
-        return chosen[:count], unseen
+        available = left_out if unseen else self.sentences
+        candidates = (text for text, taken in self._all() if not (taken and unseen))
+        chosen = [text for i, text in enumerate(candidates) if i * count % available < count]
+        return chosen, unseen
 
     def _all(self) -> Iterator[tuple[str, int]]:
         """Yields each sentence and how often it is taken."""
-        times, rest = divmod(self.wanted, self.sentences)
-        border = round(rest / self.sentences * 2**32)
         for index, sentence in enumerate(read_sentences(self.files, self.clean_up)):
             if index % _CHUNK == 0:
-                indices = np.arange(index, index + _CHUNK)
-                key = self.seed, Stream.VOCABULARY_SENTENCE, word_of(self.language)
-                extra = hash_uint32_numpy(*key, indices) < border
-            yield sentence, times + int(extra[index % _CHUNK])
+                times = self._times(index)
+            yield sentence, int(times[index % _CHUNK])
+
+    def _times(self, start: int) -> np.ndarray:
+        """Returns how often the sentences from number `start` on are taken, int64 [_CHUNK]."""
+        times, rest = divmod(self.wanted, self.sentences)
+        border = round(rest / self.sentences * 2**32)
+        key = self.seed, Stream.VOCABULARY_SENTENCE, word_of(self.language)
+        return times + (hash_uint32_numpy(*key, np.arange(start, start + _CHUNK)) < border)
 
 
 def trainable(sentence: str, reserved: re.Pattern) -> str:
@@ -152,9 +153,14 @@ def spelling_of(pieces: Sequence[str]) -> re.Pattern:
     return re.compile("|".join(re.escape(piece) for piece in pieces))
 
 
-def characters_of(files: Sequence[os.PathLike]) -> set[str]:
-    """Returns the different characters of a text, normalised nearly as a vocabulary does."""
+def characters_of(files: Sequence[os.PathLike], clean_up: bool) -> set[str]:
+    """Returns the different characters of a text, normalised nearly as a vocabulary does.
+
+    Args:
+        files: The text.
+        clean_up: Whether it is cleaned as the text of records is.
+    """
     characters = set()
-    for sentence in read_sentences(files, clean_up=True):
+    for sentence in read_sentences(files, clean_up):
         characters.update(unicodedata.normalize("NFKC", sentence))
     return characters

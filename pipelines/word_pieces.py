@@ -16,14 +16,11 @@ import numpy as np
 import sentencepiece
 import tensorflow as tf
 
+from rembert_tf.pipelines.spaceless_scripts import is_spaceless
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
 _SPACE = "▁"
 _JOINERS = "\u200c\u200d"
-_WITHOUT_SPACES = (
-    "CJK ", "HIRAGANA ", "KATAKANA", "HALFWIDTH KATAKANA ", "THAI ", "LAO ", "KHMER ", "MYANMAR ", "TIBETAN ",
-    "JAVANESE ", "BALINESE ", "YI ", "TAI ", "NEW TAI ",
-)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True, eq=False)
@@ -84,6 +81,4 @@ def byte_pieces(tokenizer: RemBertTokenizer) -> np.ndarray:
 def _in_word(character: str) -> bool:
     if character in _JOINERS:
         return True
-    if unicodedata.category(character)[0] not in "LMN":
-        return False
-    return not unicodedata.name(character, "").startswith(_WITHOUT_SPACES)
+    return unicodedata.category(character)[0] in "LMN" and not is_spaceless(character)

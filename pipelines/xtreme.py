@@ -31,7 +31,7 @@ class Task:
     languages: tuple[str, ...]
     files: Mapping[str, tuple[str, ...]]
     labels: tuple[str, ...] = ()
-    score: Literal["accuracy", "token_accuracy", "span_f1", "answer_f1", ""] = ""
+    score: Literal["accuracy", "token_accuracy", "span_f1", "answer_f1_corrected", ""] = ""
     model_of: str = ""
 
 
@@ -39,6 +39,8 @@ class Task:
 UPOS_TAGS = tuple(
     "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X".split()
 )
+# The languages whose answers `evaluation/question_answering.py` has a rule to split into words.
+ANSWER_LANGUAGES = tuple("ar bn de el en es fi hi id ja ko ru sw te th tr vi zh".split())
 _SQUAD = {
     "train": ("squad/train-v1.1.json#en",),
     TRANSLATE_TRAIN: (
@@ -127,7 +129,7 @@ TASKS = {
             name="xquad",
             kind="question_answering",
             languages=tuple("ar de el en es hi ru th tr vi zh".split()),
-            score="answer_f1",
+            score="answer_f1_corrected",
             files={
                 **_SQUAD,
                 "dev": ("squad/dev-v1.1.json#en",),
@@ -138,7 +140,7 @@ TASKS = {
             name="mlqa",
             kind="question_answering",
             languages=tuple("ar de en es hi vi zh".split()),
-            score="answer_f1",
+            score="answer_f1_corrected",
             files={
                 **_SQUAD,
                 "dev": (
@@ -153,7 +155,7 @@ TASKS = {
             name="tydiqa",
             kind="question_answering",
             languages=tuple("ar bn en fi id ko ru sw te".split()),
-            score="answer_f1",
+            score="answer_f1_corrected",
             # TyDiQA's dev files are XTREME's test files: there are no others.
             files={
                 "train": ("tydiqa/tydiqa-goldp-v1.1-train/tydiqa.goldp.{language}.train.json",),

@@ -15,12 +15,12 @@ class ServingConfig(LengthConfig):
     """What an exported model does with the text it is sent."""
 
     top_k: int = _field(5, "Masked LM: pieces that `fill_mask` gives for each [MASK].")
-    embedding_layer: int = _field(
-        -1, "Encoder: layer that `embed` takes; 0 is the input, -1 the last layer."
+    layer: int = _field(-1, "Encoder: layer that `embed` pools; 0 is the input, -1 the last layer.")
+    pooling: Literal["mean", "first"] = _field(
+        "mean", "Encoder: `embed` takes the mean over tokens, or the first one, [CLS]."
     )
-    embedding_pooling: Literal["mean", "first"] = _field(
-        "mean", "Encoder: `embed` averages all pieces ([CLS] and [SEP], too), or takes [CLS]."
-    )
+    special_tokens: bool = _field(True, "Encoder: the mean of `embed` includes [CLS] and [SEP].")
+    normalize: bool = _field(False, "Encoder: vectors of `embed` have length 1.")
     rows_per_batch: int = _field(
         16, "Sequences that go through the model at once, at most; bounds the memory of a request."
     )
@@ -52,6 +52,9 @@ class ExportConfig(ServingConfig):
     masked_lm_head: bool = _field(
         False, "Masked LM: keep its head, for `fill_mask`. Without it, the encoder is exported."
     )
+    onnx: Literal["none", "float32", "int8"] = _field(
+        "none", "Also write <output_dir>/onnx/<version>/model.onnx, which takes piece ids."
+    )
     dry_run: bool = _field(False, "Only say what would be written, and how large it is.")
 
     def __post_init__(self):
@@ -59,3 +62,5 @@ class ExportConfig(ServingConfig):
         super().__post_init__()
         if self.version < 0:
             raise ValueError(f"`version` must not be negative. Received: version={self.version}")
+        if self.onnx != "none" and self.dtype != "float32":
+            raise ValueError(f"`onnx` needs `dtype` float32. Received: dtype={self.dtype!r}")

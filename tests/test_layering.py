@@ -42,14 +42,17 @@ LAYERS = {
         {
             "rembert_tf.config", "rembert_tf.atomic_files", "rembert_tf.named_sizes",
             "rembert_tf.layers", "rembert_tf.models", "rembert_tf.pipelines",
-            "rembert_tf.evaluation", "rembert_tf.checkpoints",
+            "rembert_tf.evaluation", "rembert_tf.checkpoints", "rembert_tf.export",
         },
         {*TENSORFLOW, "keras", "matplotlib"},
     ),
-    "rembert_tf.export_config": (set(), set()),
+    "rembert_tf.export_config": ({"rembert_tf.pipelines"}, set()),
     "rembert_tf.export": (
-        {"rembert_tf.config", "rembert_tf.models", "rembert_tf.pipelines", "rembert_tf.checkpoints"},
-        {*TENSORFLOW, "keras"},
+        {
+            "rembert_tf.config", "rembert_tf.export_config", "rembert_tf.models",
+            "rembert_tf.pipelines",
+        },
+        {*TENSORFLOW, "keras", "onnx", "onnxruntime", "tf2onnx"},
     ),
     "rembert_tf.flags": (set(), {"absl"}),
     "rembert_tf.bin": ({"rembert_tf"}, {"absl"}),

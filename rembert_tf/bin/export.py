@@ -3,11 +3,13 @@
 Input: a model folder, vocabulary included. Outputs: <output_dir>/ids/<version>/ (needs
 TensorFlow alone; piece ids in, probabilities out) and <output_dir>/text/<version>/ (needs tensorflow_text; raw strings
 in: labels, tags with offsets, answers with offsets, pieces for [MASK], or sentence vectors out). Both hold config.json,
-the label names and a README with a call from Python and with curl.
+the label names and a README with a call from Python and with curl. --onnx writes a third form, for piece ids.
 
 Example:
   rembert-export --model=demo/udpos/model --output_dir=demo/served/udpos
 """
+
+import pathlib
 
 from absl import logging
 
@@ -23,12 +25,14 @@ def define_flags() -> None:
 def main() -> None:
     """Loads the model, in the class that its folder names, and exports it."""
     config = dataclass_flags.from_flags(ExportConfig)
+    from rembert_tf.checkpoints import hub
     from rembert_tf.checkpoints.saved_class import load_saved_class
-    from rembert_tf.export import saved_model, sizes
+    from rembert_tf.export import onnx_file, saved_model, sizes
     from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
-    tokenizer = RemBertTokenizer.from_file(config.model)
-    model = load_saved_class(config.model, dtype=config.dtype)
+    folder = hub.local_folder(config.model)
+    tokenizer = RemBertTokenizer.from_file(folder)
+    model = load_saved_class(folder, dtype=config.dtype)
     if hasattr(model, "masked_lm_head") and not config.masked_lm_head:
         whole, model = sizes.weight_bytes(model), model.encoder
         logging.info(
@@ -40,8 +44,14 @@ def main() -> None:
         sizes.readable(sizes.weight_bytes(model)),
         sizes.readable(sizes.estimate(model, tokenizer)),
     )
-    if not config.dry_run:
-        saved_model.export(model, tokenizer, config.output_dir, config, version=config.version)
+    if config.onnx != "none":
+        onnx_file.check(model)
+    if config.dry_run:
+        return
+    paths = saved_model.export(model, tokenizer, config.output_dir, config, version=config.version)
+    if config.onnx != "none":
+        path = pathlib.Path(config.output_dir) / "onnx" / paths.ids.name / "model.onnx"
+        onnx_file.export_onnx(model, path, int8=config.onnx == "int8")
 
 
 def run() -> None:

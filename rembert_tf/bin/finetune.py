@@ -3,7 +3,10 @@ r"""Fine-tunes an encoder on a task of XTREME in one language (English), and kee
 Inputs: XTREME's processed files (<data_dir>/udpos/train-en.tsv, dev-en.tsv, ...) or the raw downloads, and a model
 folder of rembert-pretrain or a Hub id (its output embedding is dropped), or --model_config and --tokenizer for a random
 encoder. Outputs in --model_dir: model/ (the best step), result.json (its dev score), checkpoints/ (to --resume from),
-metrics.jsonl, tensorboard/, loss.png. The recipes flags/recipes/<task>.flags hold the settings of the paper and XTREME.
+metrics.jsonl, tensorboard/, loss.png.
+
+The recipes flags/recipes/<task>.flags hold the settings of the paper and XTREME. Without one, the defaults of the
+optimizer are those of pre-training (Chung et al. 2021, Table 14), whose learning rate is too high for most fine-tuning.
 
 --num_seeds=3 runs three seeds, in seed_1/ to seed_3/, and writes the mean score to summary.json. --task=all runs every
 task that has training data in --data_dir, each with its recipe, in folders of their names; flags given beside it come
@@ -48,7 +51,18 @@ def main() -> None:
     if flags.FLAGS.task == "all":
         finetune_all(sys.argv[1:])
     else:
+        warn_without_learning_rate(flags.FLAGS.task)
         finetune_task()
+
+
+def warn_without_learning_rate(task: str) -> None:
+    """Logs which recipe has the task's learning rate, if neither a flag nor a flagfile gives one."""
+    recipe = RECIPES / f"{task}.flags"
+    if not flags.FLAGS["learning_rate"].present and recipe.is_file():
+        logging.warning(
+            "--learning_rate is at its default, %g, which is pre-training's: --flagfile=%s has the settings of the "
+            "published model", flags.FLAGS.learning_rate, recipe,
+        )  # fmt: skip
 
 
 def finetune_task() -> float:
@@ -62,7 +76,8 @@ def finetune_task() -> float:
 def finetune_all(arguments: list[str]) -> None:
     """Fine-tunes on one task after the other, each with its recipe, under the arguments of the command line.
 
-    Tasks without a training file are left out, and so are those that another task's model predicts.
+    Tasks without a training file are left out, and so are those that another task's model predicts. `summary.json`
+    is written after each task, so that an error in one leaves the scores of those before it.
     """
     if flags.FLAGS.distribution == "multi_worker":
         raise ValueError(
@@ -85,7 +100,7 @@ def finetune_all(arguments: list[str]) -> None:
         flags.FLAGS([sys.argv[0], recipe, *arguments, *own])
         logging.set_verbosity(verbosity)  # parsing has set it anew
         scores[name] = finetune_task()
-    atomic_files.write_json(model_dir / "summary.json", scores)
+        atomic_files.write_json(model_dir / "summary.json", scores)
     logging.info("dev scores: %s", ", ".join(f"{n} {100 * s:.2f} %" for n, s in scores.items()))
 
 

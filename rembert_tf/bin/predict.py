@@ -3,7 +3,10 @@
 Inputs: a fine-tuned model folder (or Hub id), and --data_dir: XTREME's processed files (<data_dir>/<task>/
 <split>-xx.tsv, with or without labels) or the raw downloads. Outputs: <output_dir>/<task>/<split>-xx.tsv (.json for
 answers), one prediction for each word, pair or question, in input order; --resume leaves out languages that are done.
+Lengths that no flag gives are those of the fine-tuning run, whose flags.txt lies beside its model/, or XTREME's.
+--n_best writes the best answers to each question with their probabilities, to <split>-xx.n_best.json.
 --input predicts one file of plain text, or standard input, instead: one line in, one line out.
+--saved_model takes what rembert-export wrote in place of a model folder.
 --baseline predicts what a rule without a model would, to stand beside the model's score.
 tatoeba and bucc2018 take any model's encoder: --layer and --pooling, which settings.json notes. bucc2018's dev files
 come first, --split=dev: they leave the threshold that its test files need, in the same --output_dir.

@@ -11,8 +11,9 @@ def read_gold_answers(path: str) -> dict[str, list[str]]:
     """Reads question id → gold answers from a JSON file as SQuAD 1.1, XQuAD, MLQA, TyDiQA have it.
 
     The file is an object with `data`, or the bare list (XTREME reads both). Where an id comes again
-    (XTREME's TyDiQA training files), the questions are `id`, `id#2`, `id#3` and so on, as
-    `rembert-predict` writes them: each question has an answer of its own.
+    (XTREME's TyDiQA training files), the questions are `id`, `id#2`, `id#3` and so on, leaving out
+    what is the id of another question, as `rembert-predict` writes them
+    (`pipelines/answer_spans.py`): each question has an answer of its own.
 
     Raises:
         ValueError: the file is no such JSON, or every answer is empty, as in
@@ -24,16 +25,11 @@ def read_gold_answers(path: str) -> dict[str, list[str]]:
         raise ValueError(
             f"{path}: a label file of questions is a list of documents, or an object with `data`."
         )
-    gold: dict[str, list[str]] = {}
-    times: collections.Counter[str] = collections.Counter()
-    for question in _questions(path, documents):
-        key = str(question["id"])
-        times[key] += 1
-        if times[key] > 1:
-            key = f"{key}#{times[key]}"
-        if key in gold:
-            raise ValueError(f"{path}: question {key!r}: the id comes twice.")
-        gold[key] = _answers(path, key, question)
+    questions = _questions(path, documents)
+    keys = _keys([str(question["id"]) for question in questions])
+    gold = {
+        key: _answers(path, key, question) for key, question in zip(keys, questions, strict=True)
+    }
     if not gold:
         raise ValueError(f"{path}: the file holds no question.")
     if not any(answer.strip() for answers in gold.values() for answer in answers):
@@ -99,6 +95,23 @@ def _questions(path: str, documents: list[Any]) -> list[dict[str, Any]]:
         if not isinstance(question, dict) or "id" not in question:
             raise ValueError(f"{path}: question number {number} has no `id`.")
     return questions
+
+
+def _keys(ids: list[str]) -> list[str]:
+    """Returns the ids, with `#2`, `#3` and so on where one comes again."""
+    taken = set(ids)
+    times: collections.Counter[str] = collections.Counter()
+    keys = []
+    for key in ids:
+        times[key] += 1
+        if times[key] == 1:
+            keys.append(key)
+            continue
+        while f"{key}#{times[key]}" in taken:
+            times[key] += 1
+        keys.append(f"{key}#{times[key]}")
+        taken.add(keys[-1])
+    return keys
 
 
 def _answers(path: str, key: str, question: dict[str, Any]) -> list[str]:

@@ -17,9 +17,9 @@ def signatures(
 ) -> Signatures:
     """Returns `serve_text(question, context)` of a model for questions, string [B] each.
 
-    `answer` string [B], `start` and `end` int32 [B] (code points in the context), `score` float32 [B] (the sum of both
-    logits, comparable across contexts), `probability` float32 [B] (its share among the `n_best_size` best), `truncated`
-    bool [B] (the question was). A context without text gives "", 0, 0, the lowest float32, and 0.
+    `answer` string [B], `start` and `end` int32 [B] (code points in the context), `score` float32 [B] (comparable
+    across contexts: the sum of `start_logit` and `end_logit`, float32 [B]), `probability` float32 [B] (its share among
+    the `n_best_size` best), `truncated` bool [B] (the question was). A context without text: "", 0, 0, least float32, 0
 
     Raises:
         ValueError: no room for a context beside the question.
@@ -72,6 +72,8 @@ def signatures(
             "start": best.starts,
             "end": best.ends,
             "score": best.scores,
+            "start_logit": best.start_logits,
+            "end_logit": best.end_logits,
             "probability": best.probabilities,
             "truncated": windows.truncated,
         }

@@ -89,8 +89,8 @@ With TensorFlow Serving:
 
 `serving_default` takes `input_ids`, `attention_mask` and `token_type_ids`, int32 [B, T]. Texts are cut at
 {config.max_seq_length} pieces, [CLS] and [SEP] included, and `truncated` bool [B] says so; of questions, it says
-whether the question was cut. Bytes that are no UTF-8 are read as U+FFFD. Any number of strings is answered, in batches of
-{config.rows_per_batch}, and no answer depends on the other strings.
+whether the question was cut. Bytes that are no UTF-8 are read as U+FFFD. Any number of strings is answered, in batches
+of {config.rows_per_batch}, and no answer depends on the other strings.
 """,
         encoding="utf-8",
     )

@@ -25,6 +25,7 @@ class RemBertSentenceEncoder(PretrainedModel):
         special_tokens: Whether the mean includes the first and the last token of a row, [CLS] and [SEP] (XTREME does;
             Chung et al. 2021, A.9, leave them out). A row of nothing else then gives zeros.
         normalize: Whether vectors are scaled to length 1.
+        encoder: An encoder to take; a new one if missing.
         name: Name of the model.
         **kwargs: `dtype` (a Keras dtype policy) and `trainable`.
 
@@ -50,11 +51,12 @@ class RemBertSentenceEncoder(PretrainedModel):
         pooling: Literal["mean", "first"] = "mean",
         special_tokens=True,
         normalize=False,
+        encoder=None,
         name="rembert_sentence_encoder",
         **kwargs,
     ):
         super().__init__(config, name=name, **kwargs)
-        self.encoder = RemBertEncoder(
+        self.encoder = encoder or RemBertEncoder(
             config, add_pooler=False, dtype=self.dtype_policy, name="rembert"
         )
         self.pool_by(

@@ -304,6 +304,20 @@ class PredictionConfig(LengthConfig, RetrievalConfig):
     """What `rembert-predict` predicts, with what, and where it writes."""
 
     task: str = dataclasses.field(metadata={"help": f"Task of XTREME: {', '.join(xtreme.TASKS)}."})
+    max_seq_length: int | None = _field(
+        None,
+        "Longest sequence in pieces, [CLS] and [SEP] included; default: that of the fine-tuning run, if its flags.txt "
+        "lies beside the model's folder, or XTREME's, 128, questions 384, retrieval 512.",
+    )
+    doc_stride: int | None = _field(
+        None,
+        "Questions: pieces from the start of one window of a long text to the next; default: that of the fine-tuning "
+        "run, or XTREME's, 128.",
+    )
+    max_query_length: int | None = _field(
+        None,
+        "Questions: pieces that a question may have; default: that of the fine-tuning run, or XTREME's, 64.",
+    )
     data_dir: str = _field(
         "",
         "Folder that holds one folder a task, as XTREME's script leaves it, or raw downloads: all files of `split` "
@@ -325,6 +339,10 @@ class PredictionConfig(LengthConfig, RetrievalConfig):
     model: str = _field(
         "", "Fine-tuned model folder, <model_dir>/model of `rembert-finetune`, or a Hub id."
     )
+    saved_model: str = _field(
+        "",
+        "In place of `model`: an export, <output_dir> of `rembert-export`, with its own lengths.",
+    )
     baseline: Literal["", "most_frequent_tag", "most_frequent_tag_of_word", "majority_class"] = (
         _field("", "In place of `model`: predict what this baseline learns from the train file.")
     )
@@ -336,6 +354,11 @@ class PredictionConfig(LengthConfig, RetrievalConfig):
         "task",
         "Whose labels count with `data_dir`: `model` lets a model have others than the task.",
     )
+    n_best: bool = _field(
+        False,
+        "Questions: also write the `n_best_size` best answers to each, with their places, logits and probabilities, to "
+        "<split>-<language>.n_best.json.",
+    )
     batch_size: int = _field(64, "Sequences in a batch.")
     resume: bool = _field(False, "Leave out the languages that this model has predicted already.")
 
@@ -344,10 +367,22 @@ class PredictionConfig(LengthConfig, RetrievalConfig):
         LengthConfig.__post_init__(self)
         RetrievalConfig.__post_init__(self)
         require(
-            bool(self.model) != bool(self.baseline),
+            bool(self.model or self.saved_model) != bool(self.baseline),
             "Give either `model` or `baseline`",
             self,
             "model",
+        )
+        require(
+            not (self.model and self.saved_model),
+            "Give `model` or `saved_model`, not both",
+            self,
+            "saved_model",
+        )
+        require(
+            not self.saved_model or xtreme.get_task(self.task).kind != "retrieval",
+            f"{self.task} compares vectors of a `model`, not of an export",
+            self,
+            "saved_model",
         )
         require(
             bool(self.data_dir) != bool(self.input),
@@ -375,6 +410,16 @@ class PredictionConfig(LengthConfig, RetrievalConfig):
             "`output` must be a file where `input_format` is task",
             self,
             "output",
+        )
+        require(
+            not self.n_best
+            or (
+                bool(self.model and self.data_dir)
+                and xtreme.get_task(self.task).kind == "question_answering"
+            ),
+            "`n_best` needs a `model`, a `data_dir` and a task of questions",
+            self,
+            "n_best",
         )
         require(self.batch_size > 0, "`batch_size` must be positive", self, "batch_size")
 

@@ -99,7 +99,8 @@ def per_worker_batches(
 
     Args:
         make: maps the number of a worker, from 0, and the number of workers to that worker's rows of every batch.
-            Together, in the order of the workers, they are the batch.
+            Together, in the order of the workers, they are the batch. Give `fit` endless data: of others Keras counts a
+            batch for every replica, and warns when they end.
         strategy: the strategy.
 
     Returns:

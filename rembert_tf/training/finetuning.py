@@ -216,7 +216,8 @@ class DevSelection:
         self._read = read
         self._features = features
         self._data = data
-        self._predictor = LabelPredictor(model, data.batch_size)
+        pad_to = data.max_seq_length if data.pad_to_max else None
+        self._predictor = LabelPredictor(model, data.batch_size, pad_to=pad_to)
         self._folder = folder
         self._writer = tf.summary.create_file_writer(str(folder / "tensorboard" / "dev"))
 

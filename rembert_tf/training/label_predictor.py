@@ -18,14 +18,17 @@ class LabelPredictor:
     Args:
         model: a model of one of `KINDS`; it may go on training between calls.
         batch_size: rows a batch; batches hold rows of similar length.
+        pad_to: pad every batch to `[batch_size, pad_to]`, the fixed shape that TPUs need; `None` pads to its longest
+            row.
     """
 
-    def __init__(self, model: keras.Model, batch_size: int):
+    def __init__(self, model: keras.Model, batch_size: int, *, pad_to: int | None = None):
         self._batch_size = batch_size
+        self._pad_to = pad_to
         (outputs,) = (
             kind.outputs for kind in KINDS.values() if isinstance(model, kind.model_class)
         )
-        spec = tf.TensorSpec([None, None], tf.int32)
+        spec = tf.TensorSpec([batch_size if pad_to else None, pad_to], tf.int32)
         features = dict.fromkeys(("input_ids", "attention_mask", "token_type_ids"), spec)
 
         @tf.function(input_signature=[features])
@@ -48,7 +51,9 @@ class LabelPredictor:
             output = self._predict.get_concrete_function().structured_outputs
             by_position = features.outputs_belong_to == "positions"
             return np.zeros([0, *output.shape[1 + by_position :]], output.dtype.as_numpy_dtype)
-        batches = finetuning.make_inference_dataset(features, self._batch_size)
+        batches = finetuning.make_inference_dataset(
+            features, self._batch_size, pad_to=self._pad_to
+        )
         # `disable=None` draws on terminals only.
         bar = tqdm(
             batches.dataset,

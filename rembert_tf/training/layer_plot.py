@@ -1,9 +1,10 @@
 """Picture of a sweep over layers."""
 
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
@@ -18,7 +19,7 @@ _TITLES = {
 
 
 def plot_layers(report: Mapping[str, Any], path: str | pathlib.Path) -> None:
-    """Draws the accuracy of each layer: a line a model, over pale lines of the languages if it is one model.
+    """Draws the accuracy of each layer: a line a model with its best layer marked, over the first model's languages.
 
     Args:
         report: what `layer_sweep.sweep_layers` returns.
@@ -30,19 +31,14 @@ def plot_layers(report: Mapping[str, Any], path: str | pathlib.Path) -> None:
     axes = figure.add_subplot()
     models, pairs = report["accuracy"], report["pairs"]
     if len(pairs) > 1:
-        first = next(iter(models.values()))
-        for language, accuracies in first["languages"].items():
-            axes.plot(accuracies, color=_PALE, linewidth=0.9, zorder=2)
-            axes.annotate(language, (len(accuracies) - 1, accuracies[-1]), (4, 0), va="center",
-                          textcoords="offset points", fontsize=7, color="#8a8a8a")  # fmt: skip
+        name, first = next(iter(models.items()))
+        _draw_languages(axes, first["languages"], f"languages of {name}")
     for (name, result), color in zip(models.items(), _COLORS * len(models), strict=False):
         mean = result["mean"]
         best = max(range(len(mean)), key=mean.__getitem__)
-        axes.plot(
-            mean, color=color, marker="o", markersize=3.5, linewidth=1.8, label=name, zorder=3
-        )
-        axes.annotate(f"layer {best}: {mean[best]:.1f}", (best, mean[best]), (0, 7), ha="center",
-                      textcoords="offset points", fontsize=8, color=color)  # fmt: skip
+        axes.plot(mean, color=color, marker="o", markersize=3.5, linewidth=1.8, zorder=3,
+                  label=f"{name}: {mean[best]:.1f} in layer {best}")  # fmt: skip
+        axes.plot(best, mean[best], color=color, marker="o", markersize=8, zorder=4)
     chance = 100 * sum(1 / count for count in pairs.values()) / len(pairs)
     axes.axhline(
         chance, color=_INK, linewidth=0.9, linestyle=(0, (4, 3)), label=f"chance {chance:.2f}"
@@ -51,13 +47,24 @@ def plot_layers(report: Mapping[str, Any], path: str | pathlib.Path) -> None:
     what = ", ".join(pairs) if len(pairs) == 1 else f"{len(pairs)} languages"
     axes.set_xlabel(f"layer (0: projected input embedding); {report['pooling']} pooling; {what}")
     axes.set_ylabel("accuracy (%)" if len(pairs) == 1 else "accuracy (%), mean of the languages")
+    axes.margins(x=0.07, y=0.12)
     axes.set_ylim(bottom=0)
     axes.xaxis.get_major_locator().set_params(integer=True)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color=_GRID, linewidth=0.8)
     axes.set_axisbelow(True)
-    figure.legend(
-        loc="outside lower center", ncols=min(4, len(models) + 1), frameon=False, fontsize=8
-    )
+    figure.legend(loc="outside lower center", ncols=2, frameon=False, fontsize=8)
     with atomic_files.replacing(path) as temporary:
         figure.savefig(temporary, dpi=150, format="png")
+
+
+def _draw_languages(axes: Axes, accuracies: Mapping[str, Sequence[float]], label: str) -> None:
+    """Draws a pale line a language, and names the highest and the lowest one where they end."""
+    ordered = sorted(accuracies, key=lambda language: accuracies[language][-1])
+    for language in ordered:
+        values = accuracies[language]
+        axes.plot(values, color=_PALE, linewidth=0.9, zorder=2, label=label)
+        label = None  # one entry in the legend is enough
+        if language in (ordered[0], ordered[-1]):
+            axes.annotate(language, (len(values) - 1, values[-1]), (5, 0), va="center",
+                          textcoords="offset points", fontsize=8, color="#6f7f8f")  # fmt: skip

@@ -4,16 +4,17 @@ TensorFlow is imported only where a model predicts: a baseline needs no more tha
 """
 
 import dataclasses
-import json
 import pathlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from absl import logging
 
-from rembert_tf.pipelines import atomic_files, baselines, task_files, xtreme
+from rembert_tf.pipelines import baselines, task_files, xtreme
 from rembert_tf.pipelines.readers import get_reader, settings
 from rembert_tf.training.config import PredictionConfig, check_sequence_length
+from rembert_tf.training.prediction_lengths import with_lengths
+from rembert_tf.training.prediction_record import PredictionRecord, fingerprints
 
 BASELINES = {
     "most_frequent_tag": ("tagging", baselines.most_frequent_tag),
@@ -29,7 +30,7 @@ def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
     """Predicts the files of a split in every language, and writes them in XTREME's layout.
 
     Each file is written as a whole, and `.predictions.json` beside it notes what has made it. With `resume`, files
-    that are there are left as they are.
+    that are there are left as they are. With `n_best`, `<split>-<language>.n_best.json` lies beside each of them.
 
     Returns:
         The files of all languages, `<output_dir>/<task>/<split>-<language>.tsv` (`.json` for answers): one prediction
@@ -37,7 +38,7 @@ def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
 
     Raises:
         ValueError: the model was fine-tuned for other labels, or the baseline is for another kind of task; with
-            `resume`, a file is there that other settings have made.
+            `resume`, a file is there that other settings or other data have made.
     """
     if pathlib.Path(config.output_dir).resolve() == pathlib.Path(config.data_dir).resolve():
         raise ValueError(
@@ -53,45 +54,35 @@ def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
         task_files.prediction_path(task, config.output_dir, config.split, language)
         for language in languages
     ]
-    record = _Record(pathlib.Path(config.output_dir) / task.name / ".predictions.json", made_by)
+    record = PredictionRecord(
+        pathlib.Path(config.output_dir) / task.name / ".predictions.json", made_by
+    )
     for number, (language, output) in enumerate(zip(languages, outputs, strict=True), start=1):
-        if config.resume and record.has(output):
+        files = task_files.find_files(task, config.data_dir, config.split, language)
+        inputs = fingerprints(_with_companions(task, files), config.data_dir)
+        if config.resume and record.has(output, inputs):
             logging.info("%s is there", output)
             continue
         examples = []
-        for path in task_files.find_files(task, config.data_dir, config.split, language):
+        for path in files:
             examples += reader.read_examples(path, _file_labels(config, task), language=language)
         predictions = predict(examples, f"{task.name} {language} ({number}/{len(languages)})")
         output.parent.mkdir(parents=True, exist_ok=True)
         reader.write_predictions(output, predictions)
-        record.add(output)
+        if config.n_best:
+            from rembert_tf.pipelines import answer_spans
+
+            answer_spans.write_n_best(output.with_suffix(".n_best.json"), predictions)
+        record.add(output, inputs)
         logging.info("%s: %d predictions", output, len(predictions))
     return outputs
 
 
-class _Record:
-    """The file that notes, for each prediction file beside it, what has made it."""
-
-    def __init__(self, path: pathlib.Path, made_by: dict[str, Any]):
-        self._path = path
-        self._made_by = made_by
-        self._files = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
-
-    def has(self, output: pathlib.Path) -> bool:
-        """Tells whether a file is there; raises `ValueError` if other settings have made it."""
-        if not output.is_file() or output.name not in self._files:
-            return False
-        if self._files[output.name] != self._made_by:
-            raise ValueError(
-                f"{output} was made by another model or with other settings: choose another `output_dir`, or leave "
-                "out `resume`. Received: resume=True"
-            )
-        return True
-
-    def add(self, output: pathlib.Path) -> None:
-        """Notes a file that has been written."""
-        self._files[output.name] = self._made_by
-        atomic_files.write_json(self._path, self._files)
+def _with_companions(task: xtreme.Task, files: Sequence[pathlib.Path]) -> Sequence[pathlib.Path]:
+    """Returns the files that are read: in retrieval, those of the same name in English and with gold pairs, too."""
+    if task.kind != "retrieval":
+        return files
+    return [found for path in files for found in sorted(path.parent.glob(f"{path.stem}.*"))]
 
 
 def _file_labels(config: PredictionConfig, task: xtreme.Task) -> tuple[str, ...] | None:
@@ -116,22 +107,25 @@ def model_predictor(
         ValueError: the model was fine-tuned for other labels.
         FileNotFoundError: there is no such model.
     """
+    if config.saved_model:
+        from rembert_tf.training.served_prediction import served_predictor
+
+        predict, served = served_predictor(config.saved_model, task.kind)
+        _check_labels(config.saved_model, served.config.id2label, task, any_labels)
+        return predict, _made_by(config, served.folder)
+
     from rembert_tf.checkpoints.folder import load_pretrained
     from rembert_tf.pipelines.tokenization import RemBertTokenizer
     from rembert_tf.training.label_predictor import LabelPredictor
     from rembert_tf.training.task_kinds import KINDS
 
     folder = model_folder(config.model)
+    config = with_lengths(config, task, folder)
     model, _ = load_pretrained(str(folder), KINDS[task.kind].model_class, strict=True)
     check_sequence_length(config.max_seq_length, model.config)
     tokenizer = RemBertTokenizer.from_file(folder)
     labels = model.config.id2label
-    if not any_labels and set(labels) != set(task.labels):
-        raise ValueError(
-            f"{config.model} was fine-tuned for the labels {', '.join(labels)}; {task.name} has "
-            f"{', '.join(task.labels)}: --labels=model predicts them all the same. "
-            f"Received: task={task.name!r}"
-        )
+    _check_labels(config.model, labels, task, any_labels)
     reader = get_reader(task.kind)
     predictor = LabelPredictor(model, config.batch_size)
 
@@ -147,6 +141,16 @@ def model_predictor(
         return reader.predictions(features, outputs, **settings(reader.prediction_settings, config))
 
     return predict, _made_by(config, folder)
+
+
+def _check_labels(model: str, labels: Sequence[str], task: xtreme.Task, any_labels: bool) -> None:
+    """Raises `ValueError` if a model was fine-tuned for other labels than the task has."""
+    if not any_labels and set(labels) != set(task.labels):
+        raise ValueError(
+            f"{model} was fine-tuned for the labels {', '.join(labels)}; {task.name} has "
+            f"{', '.join(task.labels)}: --labels=model predicts them all the same. "
+            f"Received: task={task.name!r}"
+        )
 
 
 def model_folder(model: str) -> pathlib.Path:
@@ -170,6 +174,7 @@ def _model(config: PredictionConfig, task: xtreme.Task) -> tuple[Predict, dict[s
         from rembert_tf.training.retrieval import RetrievalPredictor
 
         folder = model_folder(config.model)
+        config = with_lengths(config, task, folder)
         return RetrievalPredictor(folder, config, task), _made_by(config, folder)
     return model_predictor(config, task, any_labels=config.labels == "model")
 
@@ -181,17 +186,21 @@ def _baseline(config: PredictionConfig, task: xtreme.Task) -> tuple[Predict, dic
             f"`baseline` {config.baseline} is for {kind}. Received: task={task.name!r}"
         )
     train = []
-    for path in task_files.find_files(task, config.data_dir, "train", config.train_language):
+    files = task_files.find_files(task, config.data_dir, "train", config.train_language)
+    for path in files:
         train += get_reader(kind).read_examples(
             path, _file_labels(config, task), language=config.train_language
         )
-    return lambda examples, progress: function(train, examples), _made_by(config, None)
+    made_by = _made_by(config, None) | {"train_files": fingerprints(files, config.data_dir)}
+    return lambda examples, progress: function(train, examples), made_by
 
 
 def _made_by(config: PredictionConfig, folder: pathlib.Path | None) -> dict[str, Any]:
     """Returns what decides the predictions of a file; `folder` is the model's."""
     written = max(path.stat().st_mtime_ns for path in folder.iterdir()) if folder else 0
-    free = {"output_dir", "output", "languages", "batch_size", "resume", "model", "data_dir"}
+    free = {
+        "output_dir", "output", "languages", "batch_size", "resume", "model", "saved_model", "data_dir",
+    }  # fmt: skip
     values = {key: value for key, value in dataclasses.asdict(config).items() if key not in free}
     name = str(folder.resolve()) if folder else ""
     return {"model": name, "model_written_ns": written, **values}

@@ -85,11 +85,13 @@ class RetrievalPredictor:
         self._note(sentences.language, found)
         return lines
 
-    def _mine(self, sentences: BuccSentences, progress: str) -> tuple[list[str], dict[str, float]]:
-        path = str(self._folder / f"threshold-{sentences.language}.json")
+    def _mine(
+        self, sentences: BuccSentences, progress: str
+    ) -> tuple[list[str], dict[str, str | float]]:
+        path = self._folder / f"threshold-{sentences.language}.json"
         language, settings = sentences.language, self._settings
         if self._config.split == "test":  # before hours of work
-            threshold = MiningThreshold.load(path, language=language, settings=settings)
+            threshold = MiningThreshold.load(str(path), language=language, settings=settings)
         elif not sentences.gold:
             raise ValueError(
                 f"{language}: the threshold is found on dev pairs, so there must be gold pairs of them, "
@@ -112,13 +114,15 @@ class RetrievalPredictor:
                 language=language,
                 settings=settings,
             )
-            threshold.save(path)
+            threshold.save(str(path))
             logging.info("%s: threshold %.4f, dev F1 %.2f %%", path, value, 100 * f1)
+            if not f1:
+                logging.warning("%s: no dev pair is right, so nothing will be mined", path)
         kept = threshold.keeps(scores)
         lines = ["\t".join(pair) for pair, keep in zip(pairs, kept, strict=True) if keep]
-        return lines, {"threshold": threshold.threshold, "dev_f1": threshold.dev_f1}
+        return lines, {"threshold_file": path.name, "dev_f1": threshold.dev_f1}
 
-    def _note(self, language: str, found: Mapping[str, float]) -> None:
+    def _note(self, language: str, found: Mapping[str, str | float]) -> None:
         path = self._folder / "settings.json"
         notes: dict[str, Any] = {}
         if path.is_file():

@@ -15,6 +15,7 @@ _FREE_ON_RESUME = (
     "tpu_address", "gradient_accumulation_steps", "remat", "num_parallel_calls",
 )  # fmt: skip
 
+FLAGS = "flags.txt"
 # Comments for absl, settings for us.
 _DATA = "# sha256 of the data"
 _THREADS = "# threads of the deterministic run"
@@ -68,14 +69,14 @@ def open_run_folder(
         defaults[_THREADS] = str(
             threads
         )  # a run that was not deterministic so far promised no bits
-    path = folder / "flags.txt"
+    path = folder / FLAGS
     if path.exists() and not resume:
         raise ValueError(
             f"{folder} holds a run already: add --resume to go on with it, or choose another "
             f"`model_dir`. Received: model_dir={str(model_dir)!r}"
         )
     if path.exists():
-        _check_same(_read_flagfile(path), settings, defaults, path)
+        _check_same(read_flagfile(path), settings, defaults, path)
     folder.mkdir(parents=True, exist_ok=True)
     lines = "".join(
         f"{name}={value}\n" if name.startswith("#") else f"--{name}={value}\n"
@@ -91,9 +92,10 @@ def _flag_value(value: Any) -> str:
     return ",".join(value) if isinstance(value, tuple) else str(value)
 
 
-def _read_flagfile(path: pathlib.Path) -> dict[str, str]:
+def read_flagfile(path: pathlib.Path) -> dict[str, str]:
+    """Returns the settings of a run, name to text, as `flags.txt` holds them."""
     lines = path.read_text(encoding="utf-8").splitlines()
-    return dict(line.removeprefix("--").split("=", 1) for line in lines)
+    return dict(line.removeprefix("--").partition("=")[::2] for line in lines)
 
 
 def _check_same(

@@ -8,7 +8,7 @@ import keras
 import numpy as np
 from absl import logging
 
-from rembert_tf.pipelines import atomic_files
+from rembert_tf.pipelines import atomic_files, finetuning_data
 from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
 from rembert_tf.training.config import (
     DistributionConfig,
@@ -16,7 +16,9 @@ from rembert_tf.training.config import (
     OptimizerConfig,
     RunConfig,
 )
+from rembert_tf.training.determinism import use_deterministic_ops
 from rembert_tf.training.finetuning import RESULT, finetune
+from rembert_tf.training.run_folder import open_run_folder
 
 SUMMARY = "summary.json"
 
@@ -30,14 +32,16 @@ def finetune_seeds(
 ) -> float:
     """Fine-tunes `num_seeds` times, in `<model_dir>/seed_1`, `seed_2` and so on; once, in `model_dir` itself.
 
-    With `resume`, runs that have ended are left as they are, and the one that had not goes on.
+    With `resume`, runs that have ended are left as they are, if they had these settings and data, and the one that
+    had not goes on.
 
     Returns:
         The mean of the best dev scores, between 0 and 1; `<model_dir>/summary.json` holds it with the standard
         deviation and each score.
 
     Raises:
-        ValueError: several seeds with several workers; and all that `finetune` raises.
+        ValueError: several seeds with several workers; a run that has ended had other settings or data; and all that
+            `finetune` raises.
     """
     if finetuning.num_seeds == 1:
         return finetune(run, finetuning, data, optimizer, distribution)
@@ -47,19 +51,24 @@ def finetune_seeds(
             f"Received: num_seeds={finetuning.num_seeds}, distribution=multi_worker"
         )
     once = dataclasses.replace(finetuning, num_seeds=1)
-    results = []
+    results, files = [], []
     for number in range(finetuning.num_seeds):
         folder = pathlib.Path(run.model_dir) / f"seed_{number + 1}"
-        if not (run.resume and (folder / RESULT).is_file()):
+        configs = [
+            dataclasses.replace(run, model_dir=str(folder)),
+            once,
+            dataclasses.replace(data, seed=data.seed + number),
+            optimizer,
+            distribution,
+        ]
+        if run.resume and (folder / RESULT).is_file():
+            files = files or list(finetuning_data.load(data).files)
+            threads = use_deterministic_ops() if run.deterministic else None
+            open_run_folder(folder, True, configs, files, threads)
+        else:
             logging.info("seed %d of %d: %s", number + 1, finetuning.num_seeds, folder)
             keras.backend.clear_session()
-            finetune(
-                dataclasses.replace(run, model_dir=str(folder)),
-                once,
-                dataclasses.replace(data, seed=data.seed + number),
-                optimizer,
-                distribution,
-            )
+            finetune(*configs)
         results.append(json.loads((folder / RESULT).read_text(encoding="utf-8")))
     scores = np.array([result["best"] for result in results])
     summary = {

@@ -73,7 +73,7 @@ def dev_score(
     """
     if name == "accuracy":
         return accuracy([example.label for example in examples], predictions)
-    if name == "answer_f1":
+    if name == "answer_f1_corrected":
         scores = [
             score_answer(
                 [answer.text for answer in example.answers],

@@ -18,7 +18,7 @@ from rembert_tf.models.token_classification import RemBertForTokenClassification
 LABELS = {"tagger": ("DET", "NOUN", "VERB", "X"), "classifier": ("no", "yes", "может")}
 SETTINGS = ServingConfig(
     max_seq_length=32, doc_stride=7, max_query_length=10, n_best_size=5, max_answer_length=6,
-    top_k=3, rows_per_batch=3, embedding_layer=1,
+    top_k=3, rows_per_batch=8, layer=1,
 )  # fmt: skip
 
 

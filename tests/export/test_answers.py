@@ -94,7 +94,7 @@ def test_a_tagger_tags_text_without_spaces_piece_by_piece(served, models, tokeni
     answer = served["tagger"]("serve_pieces", text=all_text)
     spans = SpanTokenizer(tokenizer).tokenize([text.encode() for text in all_text])
     pieces = tokenizer.pieces()
-    for number, text in enumerate(all_text):
+    for number in range(len(all_text)):
         ids = spans.ids[number].numpy()[: LIMIT - 2]
         row = np.array([framed(tokenizer, ids.tolist())])
         probabilities = tf.nn.softmax(models["tagger"](row))[0, 1:-1].numpy()
@@ -140,6 +140,7 @@ def test_questions_are_answered_as_prediction_does(served, models, tokenizer, al
         assert (start, end) == (best.start, best.end)
         score = best.start_logit + best.end_logit
         np.testing.assert_allclose(answer["score"][number], score, atol=1e-4)
+        np.testing.assert_allclose(answer["start_logit"][number], best.start_logit, atol=1e-4)
         np.testing.assert_allclose(answer["probability"][number], best.probability, atol=1e-4)
     assert answer["truncated"][-1] and not answer["truncated"].all()
     assert any(not prediction.n_best for prediction in expected)

@@ -47,7 +47,7 @@ def test_neighbours_and_order_do_not_matter(served, all_text, name, signature, n
     for place, number in enumerate(order):
         row = {key: value[number] for key, value in together.items()}
         same(row, {key: value[place] for key, value in shuffled.items()})
-        if place < 8:
+        if place < 4:
             alone = served[name](
                 signature, **dict(zip(names, ([texts[number]], [seconds[number]]), strict=False))
             )
@@ -97,11 +97,11 @@ def test_hostile_strings_are_answered(served, name, signature, names):
 def test_what_hostile_strings_are_answered(served):
     texts = list(HOSTILE.values())
     counts = [np.sum(row != "") for row in served["tagger"](text=texts)["words"]]
-    # Bytes that are no UTF-8 are words of U+FFFD; NUL is a character; one long word is cut, not left out.
-    assert counts == [0, 0, 0, 1, 3, 3, 3, 1, 1, 1]
+    # Bytes that are no UTF-8 become U+FFFD; NUL is a character; one long word is cut, not left out.
+    assert counts == [0, 0, 0, 1, 3, 3, 3, 1, 2, 1]
     answer = served["questions"](question=["who?"] * len(texts), context=texts)
     has_text = [text for text, answered in zip(HOSTILE, answer["answer"], strict=True) if answered]
-    assert {"empty", "spaces", "no-break spaces", "NUL bytes"}.isdisjoint(has_text)
+    assert {"empty", "spaces", "no-break spaces", "control characters"}.isdisjoint(has_text)
     assert {"emoji", "invalid UTF-8", "one long word"} <= set(has_text)
     assert not answer["truncated"].any()
     long = served["questions"](question=["word " * 100, "who?"], context=["The old man."] * 2)
@@ -129,8 +129,8 @@ def test_a_string_of_a_million_bytes(served):
                 assert np.array_equal(whole[key], start[key])
 
 
-def test_a_context_of_a_hundred_thousand_bytes_is_read_to_its_end(served):
-    context = "The old man reads a book. " * 4_000
+def test_a_context_of_fifty_thousand_bytes_is_read_to_its_end(served):
+    context = "The old man reads a book. " * 2_000
     answer = served["questions"](question=["who?"], context=[context + "\U0001f600 snow \u96ea"])
     start, end = answer["start"][0], answer["end"][0]
     assert 0 <= start < end <= len(context) + 8 and answer["answer"][0]
@@ -138,15 +138,13 @@ def test_a_context_of_a_hundred_thousand_bytes_is_read_to_its_end(served):
 
 def test_ten_thousand_strings(served, all_text):
     texts = (all_text * 200)[:10_000]
-    for name, signature, names in CASES:
-        if name == "questions":
-            continue
-        answer = ask(served, name, signature, names, texts)
-        few = ask(served, name, signature, names, texts[: len(all_text)] + texts[:1])
+    for name, signature in (("tagger", "serve_text"), ("encoder", "embed")):
+        answer = served[name](signature, text=texts)
+        few = served[name](signature, text=all_text)
         for key, value in answer.items():
             assert len(value) == 10_000
-            rows, fewer = value[: len(all_text) - 1], few[key][: len(all_text) - 1]
+            rows = value[: len(all_text)]
             if value.dtype.kind == "f":
-                np.testing.assert_allclose(rows, fewer, atol=1e-5)
+                np.testing.assert_allclose(rows, few[key], atol=1e-5)
             else:
-                assert np.array_equal(rows, fewer)
+                assert np.array_equal(rows, few[key])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from rembert_tf.pipelines import data_service, pretraining
+from rembert_tf.pipelines import data_service, pretraining, record_reader
 from rembert_tf.pipelines.config import PretrainingDataConfig
 
 service = tf.data.experimental.service
@@ -81,18 +81,28 @@ def numbered(numbers):
     )
 
 
-@pytest.mark.parametrize("workers", [1, 2, 3, 5])
-def test_any_number_of_workers_in_turn_is_put_in_order(workers):
+@pytest.mark.parametrize("workers", [1, 2, 3, 5, 20, 40, data_service._MAX_WORKERS])
+@pytest.mark.parametrize("step", [1, -1])
+def test_any_number_of_workers_in_turn_is_put_in_order(workers, step):
     first = 7
-    of_worker = [range(first + (i + 1) % workers, first + 160, workers) for i in range(workers)]
+    places = [(i + 1) % workers for i in range(workers)][::step]
+    of_worker = [range(first + place, first + 400, workers) for place in places]
     turns = [number for turn in zip(*of_worker, strict=False) for number in turn]
-    ordered = data_service.in_order(numbered(turns), first).take(96).as_numpy_iterator()
-    assert list(ordered) == [2 * number for number in range(first, first + 96)]
+    ordered = data_service.in_order(numbered(turns), first).take(256).as_numpy_iterator()
+    assert list(ordered) == [2 * number for number in range(first, first + 256)]
 
 
 def test_a_batch_that_is_missing_or_comes_twice_ends_the_run():
-    for numbers in ([*range(5), *range(6, 40)], [*range(5), 4, *range(5, 40)]):
-        with pytest.raises(tf.errors.InvalidArgumentError, match="where it is the turn of"):
+    too_many = [*range(199, -1, -1), *range(399, 199, -1)]  # 200 workers, the last one first
+    for numbers, missed in (
+        ([*range(5), *range(6, 40)], 5),
+        ([*range(5), 4, *range(5, 40)], 5),
+        (too_many, 0),
+    ):
+        message = (
+            f"^The tf.data service did not give batch {missed} in its turn: .* with --resume.$"
+        )
+        with pytest.raises(ValueError, match=message), record_reader.naming_damage():
             list(data_service.in_order(numbered(numbers), 0))
 
 

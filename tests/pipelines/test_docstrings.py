@@ -21,6 +21,7 @@ MODULES = [
     "duplicates",
     "text_cleaning",
     "sampling",
+    "spaceless_scripts",
     "tokenization",
     "unigram_training",
     "vocabulary",

@@ -1,4 +1,5 @@
 import re
+import shutil
 
 import pytest
 
@@ -67,6 +68,16 @@ def test_the_language_of_an_example_is_that_of_its_text(records_folder, tokenize
             greek = sum("α" <= letter <= "ω" for letter in shown)  # random pieces are of any script
             arabic = sum("ء" <= letter <= "ي" for letter in shown)
             assert head.split()[2] == ("el:" if greek > arabic else "ar:")
+
+
+def test_a_file_that_is_absent_is_named(records_folder, tmp_path):
+    folder = tmp_path / "records"
+    shutil.copytree(records_folder, folder)
+    path = max((folder / "ru").glob("train-*.tfrecord"))
+    path.unlink()
+    for settings in ({"masks": False}, {"masks": True}, {"masks": True, "skip_damaged": True}):
+        with pytest.raises(FileNotFoundError, match=str(path)):
+            lines(folder, languages=("ru",), first=0, count=1, **settings)
 
 
 def test_kinds():

@@ -64,8 +64,17 @@ def test_contiguous_sequences_are_filled_across_documents():
     assert pack(make("contiguous", 6), documents).tolist() == [
         [CLS, 10, 11, SEP, 20, SEP],
         [CLS, 21, 22, 23, SEP, SEP],
-        [CLS, 30, SEP, SEP, PAD, PAD],
+        [CLS, 30, SEP, PAD, PAD, PAD],
     ]
+
+
+def test_no_contiguous_sequence_is_without_text():  # not even where a block of documents fills its last one
+    packer = make("contiguous", 6)
+    for documents in ([[[10, 11, 12, 13]]], [[[10]], [[20, 21]]], [[[10, 11, 12, 13]], [[20]]]):
+        packed = pack(packer, documents)
+        assert ((packed >= 10).any(axis=1)).all()
+        assert count(packer, documents, [len(documents)]) == [len(packed)]
+    assert pack(packer, [[[10, 11, 12, 13]]]).tolist() == [[CLS, 10, 11, 12, 13, SEP]]
 
 
 @pytest.mark.parametrize("max_seq_length", [3, 8, 64])
@@ -84,7 +93,8 @@ def test_no_piece_is_lost_or_doubled_and_the_count_is_right(packing, max_seq_len
     length = (sequences != PAD).sum(axis=1)
     assert (sequences[np.arange(len(length)), length - 1] == SEP).all()
     separators = collections.Counter(sequences[:, 1:].ravel().tolist())[SEP]
-    assert separators == len(sequences) + (len(documents) if packing == "contiguous" else 0)
+    between = len(documents) - len(blocks) if packing == "contiguous" else 0
+    assert separators == len(sequences) + between
     if packing == "contiguous":  # only the last sequence of a block is padded
         assert all(((block != PAD).all(axis=1))[:-1].all() for block in packed)
 

@@ -10,9 +10,11 @@ import tensorflow as tf
 from absl import logging
 
 from rembert_tf.pipelines import mask_units, pretraining, record_reader, sampling, sequences
-from rembert_tf.pipelines.config import PretrainingDataConfig
+from rembert_tf.pipelines.config import PretrainingDataConfig, RecordsConfig
 from rembert_tf.pipelines.manifest import Manifest
 from rembert_tf.pipelines.masked_batches import check_rows, rows_of_worker
+from rembert_tf.pipelines.record_builder import build_records
+from rembert_tf.pipelines.record_index import RecordIndex
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.pipelines.unigram_baseline import unigram_baseline
 
@@ -304,6 +306,34 @@ def test_the_share_of_masked_pieces_is_logged_and_never_nothing(  # case F3
         pretraining.make_evaluation_datasets(words, tokenizer, max_sequences=1000)
 
 
+def test_the_share_is_measured_without_held_out_documents_too(  # case F3
+    config, tokenizer, vocabulary_file, text_folder, tmp_path, monkeypatch
+):
+    build_records(
+        RecordsConfig(
+            input_dir=str(text_folder),
+            tokenizer=str(vocabulary_file),
+            output_dir=str(tmp_path / "records"),
+            heldout_fraction=0,
+        )
+    )
+    config = dataclasses.replace(
+        config, records_dir=str(tmp_path / "records"), masking="whole_word", max_seq_length=128
+    )
+    assert pretraining.make_evaluation_datasets(config, tokenizer, max_sequences=9) == {}
+    lines = []
+    monkeypatch.setattr(logging, "info", lambda text, *values: lines.append(text % values))
+    for worker, workers in ((0, 1), (1, 3)):
+        pretraining.make_pretraining_dataset(config, tokenizer, worker=worker, workers=workers)
+        share, of = re.fullmatch(
+            r"(\S+) % of (\d+) training pieces are masked.", lines.pop()
+        ).groups()
+        assert abs(float(share) - 15) < 2 and 128 < int(of) < 140 * 126
+    monkeypatch.setattr(mask_units, "choose", lambda _, candidates, *__: candidates & False)
+    with pytest.raises(ValueError, match="none of [0-9]+ training pieces is masked: .* Received"):
+        pretraining.make_pretraining_dataset(config, tokenizer)
+
+
 def test_few_evaluation_sequences_are_spread_evenly(config, tokenizer):
     expected = expected_sequences(config, tokenizer, "en", "heldout")
     datasets = pretraining.make_evaluation_datasets(config, tokenizer, max_sequences=5)
@@ -357,14 +387,58 @@ def test_records_that_are_damaged_are_named(config, tokenizer, tmp_path):
         pretraining.make_pretraining_dataset(config, tokenizer)
 
     path.write_bytes(content[:100] + bytes([content[100] ^ 4]) + content[101:])
+    message = f"^{path}: record ., at byte [0-9]+: damaged"
+    with pytest.raises(ValueError, match=message):  # among the few that are masked before the run
+        pretraining.make_pretraining_dataset(config, tokenizer)
+    path.write_bytes(content)
+
+    path = max(path.parent.glob("train-*.tfrecord"))
+    content = path.read_bytes()
+    path.write_bytes(content[:100] + bytes([content[100] ^ 4]) + content[101:])
     dataset = pretraining.make_pretraining_dataset(config, tokenizer)
     message = f"^{path}: record ., at byte [0-9]+: damaged"
     with pytest.raises(ValueError, match=message), record_reader.naming_damage():
         list(dataset.take(50))
 
     path.unlink()
-    with pytest.raises(FileNotFoundError, match=str(path)):
-        pretraining.make_pretraining_dataset(config, tokenizer)
+    for skip_damaged in (False, True):
+        changed = dataclasses.replace(config, skip_damaged=skip_damaged)
+        with pytest.raises(FileNotFoundError, match=str(path)):
+            pretraining.make_pretraining_dataset(changed, tokenizer)
+
+
+def test_an_index_that_does_not_fit_the_manifest_is_named(config, tokenizer, tmp_path):
+    shutil.copytree(config.records_dir, tmp_path / "records")
+    config = dataclasses.replace(config, records_dir=str(tmp_path / "records"), languages=("zh",))
+    folder = tmp_path / "records" / "zh"
+    index = RecordIndex.read(folder, "train")
+    lengths = np.split(index.sentence_lengths, np.cumsum(index.sentences_per_document())[:-1])
+    documents = [length.tolist() for length in lengths]
+    longer = [[documents[0][0] + 1, *documents[0][1:]], *documents[1:]]
+    joined = [documents[0] + documents[1], *documents[2:]]
+    fewer = [[sum(documents[0])], *documents[1:]]
+    for changed in (longer, joined, fewer):
+        RecordIndex.of_lengths(changed).write(folder, "train")
+        with pytest.raises(
+            ValueError, match=f"^{folder}/train-lengths.npy: .* where manifest.json"
+        ):
+            pretraining.make_pretraining_dataset(config, tokenizer)
+
+
+def test_damage_in_a_training_run_ends_in_one_line(config, tokenizer, tmp_path):
+    shutil.copytree(config.records_dir, tmp_path / "re]cords")
+    config = dataclasses.replace(config, records_dir=str(tmp_path / "re]cords"), languages=("zh",))
+    path = max((tmp_path / "re]cords" / "zh").glob("train-*.tfrecord"))
+    content = path.read_bytes()
+    path.write_bytes(content[:100] + bytes([content[100] ^ 4]) + content[101:])
+    dataset = pretraining.make_pretraining_dataset(config, tokenizer)
+    ids = keras.Input((T,), dtype="int32")
+    model = keras.Model(ids, keras.layers.Embedding(tokenizer.vocab_size, 1)(ids)[:, :1, 0])
+    model.compile("sgd", "mse")
+    rows = dataset.map(lambda features, labels, weights: (features["input_ids"], weights[:, :1]))
+    with pytest.raises(ValueError) as error, record_reader.naming_damage():
+        model.fit(rows, steps_per_epoch=50, verbose=0)
+    assert str(error.value).startswith(f"{path}: record ")
 
 
 def test_damaged_records_are_passed_over_where_asked_for(config, tokenizer, tmp_path, monkeypatch):
@@ -421,6 +495,20 @@ def test_damaged_records_are_passed_over_where_asked_for(config, tokenizer, tmp_
 def test_settings_are_checked(config, setting, value):
     with pytest.raises(ValueError, match=f"`{setting}` must .* Received: {setting}={value!r}"):
         dataclasses.replace(config, **{setting: value})
+
+
+def test_settings_that_would_have_no_effect_are_refused(config):
+    for wrong, needed in (
+        ({"max_ngram": 2}, {"masking": "ngram"}),
+        ({"max_damaged_share": 0.1}, {"skip_damaged": True}),
+    ):
+        ((name, value),) = wrong.items()
+        message = f"`{name}` must be left out without .* Received: {name}={value}"
+        with pytest.raises(ValueError, match=message):
+            dataclasses.replace(config, **wrong)
+        assert getattr(dataclasses.replace(config, **wrong, **needed), name) == value
+    with pytest.raises(ValueError, match="`max_seq_length` must .* second .SEP.*length=3"):
+        dataclasses.replace(config, packing="contiguous", max_seq_length=3)
 
 
 def test_the_number_of_predictions(config):

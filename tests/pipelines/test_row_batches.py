@@ -10,18 +10,22 @@ LENGTHS = [5, 1, 9, 1, 3, 7, 2]
 @pytest.mark.parametrize("batch_size", [1, 2, 3, 7, 100])
 @pytest.mark.parametrize("count", [0, 1, 7])
 def test_values_come_in_the_order_of_the_rows(batch_size, count):
-    seen = []
+    @tf.function
+    def run(lengths):
+        def function(rows):
+            longest = tf.reduce_max(tf.gather(lengths, rows))
+            made = tf.cast(tf.size(rows), tf.int64), longest, tf.cast(rows, tf.int64)
+            return tf.stack([*(tf.fill(tf.shape(rows), x) for x in made[:2]), made[2]], axis=1)
 
-    def function(rows):
-        seen.append(rows.numpy().tolist())
-        return tf.cast(tf.stack([rows, rows * 10], axis=1), tf.float32)
+        return in_batches(function, lengths, tf.TensorSpec([None, 3], tf.int64), batch_size)
 
-    lengths = tf.constant(LENGTHS[:count], tf.int64)
-    values = in_batches(function, lengths, tf.TensorSpec([None, 2], tf.float32), batch_size)
-    assert values.numpy().tolist() == [[n, 10 * n] for n in range(count)]
-    assert all(0 < len(rows) <= batch_size for rows in seen)
-    flat = [LENGTHS[n] for rows in seen for n in rows]
-    assert flat == sorted(LENGTHS[:count])  # rows of similar length together
+    sizes, longest, numbers = run(tf.constant(LENGTHS[:count], tf.int64)).numpy().T
+    assert numbers.tolist() == list(range(count))
+    assert set(sizes) <= {min(batch_size, count), count % batch_size}
+    by_length = np.argsort(LENGTHS[:count], kind="stable")  # rows of similar length together
+    expected = [LENGTHS[n] for n in by_length]
+    expected = [max(expected[i : i + batch_size]) for i in range(0, count, batch_size)]
+    assert longest[by_length].tolist() == np.repeat(expected, batch_size)[:count].tolist()
 
 
 @pytest.mark.parametrize("batch_size", [2, 100])

@@ -22,10 +22,16 @@ def test_shares_by_hand():
     assert sampling.shares({"en": 900, "sw": 100}, alpha=0) == pytest.approx({"en": 0.5, "sw": 0.5})
 
 
-@pytest.mark.parametrize("sentences", [{}, {"en": 3, "sw": 0}])
-def test_languages_without_sentences_are_refused(sentences):
-    with pytest.raises(ValueError, match="`sentences` must be positive"):
+@pytest.mark.parametrize(
+    "sentences, received",
+    [({}, "sentences={}"), ({"en": 3, "sw": 0}, "sw=0"), ({"a": 0, "b": 0}, "a=0, b=0")],
+)
+def test_languages_without_sentences_are_refused(sentences, received):
+    with pytest.raises(ValueError) as error:
         sampling.shares(sentences, alpha=0.5)
+    assert str(error.value) == (
+        f"`sentences` must be positive for every language, and there must be one. Received: {received}"
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.3, 0.5, 0.7, 1.0])

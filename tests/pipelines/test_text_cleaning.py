@@ -1,3 +1,5 @@
+import unicodedata
+
 import pytest
 
 from rembert_tf.pipelines.text_cleaning import clean_up
@@ -7,6 +9,7 @@ from rembert_tf.pipelines.text_cleaning import clean_up
     "text, clean",
     [
         ("cafe\u0301", "caf\u00e9"),  # NFC
+        ("cafe\u00ad\u0301", "caf\u00e9"),  # of what stands together when the soft hyphen has gone
         ("a\x00b\x1bc\x7fd\x9fe", "abcde"),  # NUL and other control characters
         ("a\x0bb\x0cc\rd\x1ee\x85f", "a b c d e f"),  # those that are white space
         ("a\tb", "a\tb"),
@@ -17,7 +20,7 @@ from rembert_tf.pipelines.text_cleaning import clean_up
 )
 def test_what_shows_nothing_goes(text, clean):
     assert clean_up(text) == clean
-    assert clean_up(clean) == clean
+    assert clean_up(clean) == clean and unicodedata.is_normalized("NFC", clean)
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,13 @@ def test_a_refusal_is_a_runtime_error(sentences, options, message):
         train_unigram(sentences, **options)
 
 
+def test_options_may_be_longer_than_a_command_line():
+    pieces = [f"<reserved_{number}>" for number in range(10_000)]  # 150 KB; Linux takes 128
+    model = train_unigram(TEXT, control_symbols=pieces, vocab_size=10_030, hard_vocab_limit=False)
+    processor = sentencepiece.SentencePieceProcessor(model_proto=model)
+    assert processor.is_control(processor.piece_to_id("<reserved_9999>"))
+
+
 def test_an_error_of_the_text_comes_through():
     def sentences():
         yield "good"
@@ -70,16 +77,15 @@ def test_a_killed_process_is_an_error():
 def test_it_ends_with_its_parent():
     """Whether that ends while the text is read or afterwards."""
     command = [sys.executable, "-m", "rembert_tf.pipelines.unigram_training"]
-    options = '{"vocab_size": 4000, "hard_vocab_limit": false}'
+    options = b'{"vocab_size": 4000, "hard_vocab_limit": false}\n'
     letters = "abcdefghijklmnopqrstuvwxyz"
     words = (f"{a}{b}{c}{d} " for a in letters for b in letters for c in letters for d in letters)
     long_text = "".join(words).encode()[:2_000_000].replace(b"z ", b"z\n")
     for text in (b"the old man\n", long_text + b"\n\n"):
         process = subprocess.Popen(
-            [*command, options], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-        process.stdin.write(text)
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
+        process.stdin.write(options + text)
         process.stdin.close()  # as the end of the parent does
         start = time.monotonic()
         assert process.stdout.read() == b"" and process.wait() == 1

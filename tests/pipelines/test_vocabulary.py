@@ -267,6 +267,54 @@ def test_a_size_that_cannot_be_reached_by_extending_is_refused(learn, without_gr
         learn(vocab_size=900, byte_fallback=True, **settings)
 
 
+def test_characters_are_counted_as_the_text_is_cleaned(learn, without_greek, tmp_path):
+    """Those that the clean-up would leave out need room too."""
+    (tmp_path / "in").mkdir()
+    invisible = "\u00ad\u2061\u2062\u2063\ufff9\ufffa"
+    (tmp_path / "in" / "el.txt").write_text("\n".join(f"\u03b1{c}\u03b2" for c in invisible) * 9)
+    settings = {"input_dir": str(tmp_path / "in"), "extend": str(without_greek)}
+    path = learn(**settings, vocab_size=282, unicode_clean_up=False, character_coverage=1.0)
+    assert RemBertTokenizer.from_file(path).vocab_size == 282
+
+
+def test_a_refusal_names_the_size_that_was_asked_for(learn, without_greek, monkeypatch):
+    monkeypatch.setattr(vocabulary, "characters_of", lambda files, clean_up: set())
+    settings = {"extend": str(without_greek), "languages": ("el",)}
+    with pytest.raises(ValueError, match=r"at least (\d+): .* Received: vocab_size=290") as error:
+        learn(vocab_size=290, **settings)
+    least = int(str(error.value).split("at least ")[1].split(":")[0])
+    with pytest.raises(ValueError, match=f"at least {least}: .* Received: vocab_size={least - 1}"):
+        learn(vocab_size=least - 1, **settings)
+
+
+# The output folder
+
+
+def test_an_output_that_cannot_be_written_is_refused_before_the_text_is_read(learn, tmp_path):
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "en.txt").write_bytes(b"\xff")  # an error of its own, if it were read
+    (tmp_path / "file").touch()
+    for output in ("file", "file/out", "file/new/out"):
+        with pytest.raises(OSError, match="file"):
+            learn(input_dir=str(tmp_path / "in"), output=str(tmp_path / output))
+    with pytest.raises(ValueError, match="en.txt:1: not UTF-8"):
+        learn(input_dir=str(tmp_path / "in"), output=str(tmp_path / "new" / "out"))
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "in"]
+
+
+def test_a_vocabulary_is_never_replaced_without_a_word(learn, without_greek, caplog):
+    folder = without_greek.parent
+    before = without_greek.read_bytes()
+    for extend in (folder, without_greek, folder / ".." / folder.name):
+        with pytest.raises(ValueError, match="`output` must not be the folder of the vocabulary"):
+            learn(extend=str(extend), output=str(folder), vocab_size=310, languages=("el",))
+    assert without_greek.read_bytes() == before
+    learn(vocab_size=60, languages=("en",))
+    assert "will be replaced" not in caplog.text
+    path = learn(vocab_size=61, languages=("en",))
+    assert f"{path} exists and will be replaced." in caplog.text
+
+
 def test_text_that_cannot_be_used_is_refused(learn, tmp_path):
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "en.txt").write_text("good line\n")

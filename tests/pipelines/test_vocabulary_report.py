@@ -8,6 +8,7 @@ from rembert_tf.pipelines.config import VocabularyConfig
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.pipelines.vocabulary import train_vocabulary
 from rembert_tf.pipelines.vocabulary_measures import VocabularyMeter
+from rembert_tf.pipelines.word_pieces import WordPieces
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +38,15 @@ def test_words_are_counted_where_there_are_spaces_between_them(meter, small_worl
     }
     assert without == {"th", "zh", "ja"}  # Korean has spaces
     assert meter.measure(["kodomo wa ie de hon wo yomu"])["words"] == 7  # as has romanised Japanese
+
+
+@pytest.mark.parametrize("text", ["ab サー", "ab ꦲꦏ", "ab ㄅㄆ", "ab ᥐᥑ"])
+def test_words_are_counted_where_they_are_masked_as_a_whole(meter, text):
+    """Both ask `spaceless_scripts.py`."""
+    first, second = text.split()
+    assert meter.measure([f"{first} {second * 3}"])["words"] is None
+    assert meter.measure([f"{first * 9} {second}"])["words"] == 2
+    assert not WordPieces.of_pieces([second]).continues.any()
 
 
 def test_pieces_by_kind_and_script(text_folder, tmp_path, meter):

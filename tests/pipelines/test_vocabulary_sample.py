@@ -1,6 +1,7 @@
 import dataclasses
 import functools
 
+import numpy as np
 import pytest
 
 from rembert_tf.pipelines import text_files, vocabulary_sample
@@ -55,11 +56,19 @@ def test_what_was_left_out_is_measured_where_it_is_enough(sample):
     en = sample("en", 3000, 1500)
     texts, unseen = en.to_measure(200)
     assert unseen and len(texts) == 200 and not set(texts) & set(en.taken())
-    assert int(texts[-1].split()[1]) > 2500  # from all over the text
     texts, unseen = sample("de", 3000, 2950).to_measure(200)
     assert not unseen and len(texts) == 200
     texts, unseen = sample("sw", 30, 60).to_measure(200)
     assert not unseen and len(texts) == 30
+
+
+@pytest.mark.parametrize("sentences, wanted, count", [(3998, 2000, 1000), (3000, 3000, 1600)])
+def test_sentences_are_measured_from_all_over_the_text(sample, sentences, wanted, count):
+    texts, _ = sample("en", sentences, wanted).to_measure(count)
+    numbers = [int(text.split()[1]) for text in texts]
+    assert len(numbers) == count and numbers == sorted(set(numbers))
+    by_quarter = np.histogram(numbers, bins=4, range=(0, sentences))[0]
+    assert by_quarter.min() > 0.9 * count / 4
 
 
 def test_long_lines_are_cut_at_spaces(tmp_path):
@@ -90,6 +99,7 @@ def test_spellings_of_special_pieces_get_a_space():
 
 
 def test_characters_are_counted_after_normalisation(tmp_path):
-    (tmp_path / "en.txt").write_text("ﬁ e\u0301 ½", encoding="utf-8")
+    (tmp_path / "en.txt").write_text("ﬁ e\u0301 ½\u00ad", encoding="utf-8")
     files = text_files.find_inputs(tmp_path)["en"]
-    assert characters_of(files) == set("fi é1\u20442")
+    assert characters_of(files, clean_up=True) == set("fi é1\u20442")
+    assert characters_of(files, clean_up=False) == set("fi é1\u20442\u00ad")

@@ -37,6 +37,8 @@ def test_in_scripts_without_spaces_each_piece_is_a_word():
         assert words(pieces) == pieces
     assert words(["▁한국", "어", "는", "▁말"]) == ["▁한국어는", "▁말"]  # Korean has spaces
     assert words(["▁iPhone", "を", "使", "U", "SB"]) == ["▁iPhone", "を", "使", "USB"]
+    assert words(["▁サーバー", "U", "SB"]) == ["▁サーバー", "USB"]  # ー belongs to two scripts
+    assert words(["▁ㄅㄆ", "ㄇ", "▁ꦲꦏ", "ꦱ"]) == ["▁ㄅㄆ", "ㄇ", "▁ꦲꦏ", "ꦱ"]
 
 
 def test_no_word_goes_over_a_gap():

@@ -137,7 +137,7 @@ def trained_on(strategy, batches):
         trainer = Trainer(keras.Sequential([keras.Input((3,)), keras.layers.Dense(2)]))
         loss = keras.losses.SparseCategoricalCrossentropy(from_logits=True)
         trainer.compile("sgd", loss, weighted_metrics=["accuracy"])
-    history = trainer.fit(batches, epochs=2, shuffle=False, verbose=0).history
+    history = trainer.fit(batches, steps_per_epoch=3, epochs=2, shuffle=False, verbose=0).history
     return trainer.model.get_weights(), history
 
 
@@ -146,7 +146,8 @@ def test_fit_takes_batches_that_are_shared_out_as_they_are(mirrored):
         assert (worker, workers) == (0, 1)
         features = np.random.default_rng(0).normal(size=(11, 3)).astype("float32")
         labels, weights = np.arange(11) % 2, np.linspace(0, 1, 11, dtype="float32")
-        return tf.data.Dataset.from_tensor_slices((features, labels, weights)).batch(4)
+        data = tf.data.Dataset.from_tensor_slices((features, labels, weights))
+        return data.batch(4).repeat()
 
     expected, losses = trained_on(mirrored, make(0, 1))
     for strategy in (mirrored, tf.distribute.get_strategy()):

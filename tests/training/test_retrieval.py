@@ -158,9 +158,8 @@ def test_l5_bucc_takes_its_threshold_from_dev_alone(folder, bucc, tmp_path):
     assert scores["f1"] > 80
     settings = json.loads((tmp_path / "out/bucc2018/settings.json").read_text())
     assert set(settings) == {"dev-de.tsv", "test-de.tsv"}
-    assert settings["test-de.tsv"]["threshold"] == stored["threshold"]
     assert settings["test-de.tsv"] == {
-        **stored["settings"], "threshold": stored["threshold"], "dev_f1": stored["dev_f1"]
+        **stored["settings"], "threshold_file": "threshold-de.json", "dev_f1": stored["dev_f1"]
     }  # fmt: skip
     for changes, name in (
         ({"layer": 1}, "layer=3"),
