@@ -84,6 +84,7 @@ setup(
             "rembert-finetune = rembert_tf.bin.finetune:run",
             "rembert-predict = rembert_tf.bin.predict:run",
             "rembert-convert = rembert_tf.bin.convert:run",
+            "rembert-sweep-layers = rembert_tf.bin.sweep_layers:run",
             "rembert-evaluate = rembert_tf.bin.evaluate:run",
             "rembert-export = rembert_tf.bin.export:run",
         ]

@@ -100,7 +100,7 @@ def read(batches: Iterable, ids_of: Callable, specials: Sequence[int]) -> dict[s
 def count_text(ids, specials: Sequence[int]) -> int:
     """Returns how many of the ids are pieces of text."""
     ids = np.asarray(ids)
-    return ids.size - sum(np.count_nonzero(ids == special) for special in specials)
+    return ids.size - sum(int((ids == special).sum()) for special in specials)
 
 
 def build_rembert_tf(folder):

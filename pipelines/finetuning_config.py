@@ -19,9 +19,7 @@ XTREME_LENGTHS = {
 class LengthConfig:
     """How long texts become sequences. Defaults: XTREME's scripts, for texts that are no questions."""
 
-    max_seq_length: int = _field(
-        128, "Longest sequence in pieces, [CLS] and [SEP] included."
-    )
+    max_seq_length: int = _field(128, "Longest sequence in pieces, [CLS] and [SEP] included.")
     doc_stride: int = _field(
         128, "Questions: pieces from the start of one window of a long text to the next."
     )

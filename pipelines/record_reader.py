@@ -90,7 +90,9 @@ def read_run(path: tf.Tensor, first: tf.Tensor, documents: tf.Tensor) -> tf.data
         with tf.control_dependencies([tf.debugging.Assert(read == expected, [report])]):
             return tf.nest.map_structure(tf.identity, found, expand_composites=True)
 
-    return tf.data.Dataset.zip(_nothing_but_opened(path).concatenate(starts), parsed).map(check)
+    checked = tf.data.Dataset.zip(starts, parsed).map(check)
+    # Not by one more input of the zip: it goes on to ask the others, of which one would never end.
+    return _once_opened(path).flat_map(lambda _: checked)
 
 
 def check_files(paths: Iterable[str]):
@@ -176,10 +178,12 @@ def _damage_at(path: str, number: int) -> int | None:
     return None
 
 
-def _nothing_but_opened(path: tf.Tensor) -> tf.data.Dataset:
-    """Returns an empty dataset of int64 [] that fails where a file cannot be opened."""
+def _once_opened(path: tf.Tensor) -> tf.data.Dataset:
+    """Returns a dataset of one element, string []; iterating fails where the file cannot be opened."""
     opened = tf.data.FixedLengthRecordDataset(path, record_bytes=1, buffer_size=1).take(1)
-    return opened.filter(lambda _: tf.constant(False)).map(lambda _: tf.constant(0, tf.int64))
+    return opened.filter(lambda _: tf.constant(False)).concatenate(
+        tf.data.Dataset.from_tensors(path)
+    )
 
 
 def _parse(serialized: tf.Tensor) -> Documents:

@@ -142,7 +142,7 @@ def pair_rows(
 def word_rows(
     tokenizer: RemBertTokenizer, words: tf.RaggedTensor, max_seq_length: int
 ) -> tuple[Rows, tf.RaggedTensor, tf.Tensor]:
-    """Makes `[CLS] pieces [SEP]` of words, as `tagging.make_features` does for sentences that fit in one row.
+    """Makes `[CLS] pieces [SEP]` of words: the first row of each sentence that `tagging.make_features` makes.
 
     Args:
         tokenizer: the tokenizer.
@@ -150,20 +150,27 @@ def word_rows(
         max_seq_length: longest row.
 
     Returns:
-        B rows; the position of each word's first piece, ragged int64 [B, (W)], words that were cut off left out; and
-        whether a row was cut, bool [B].
+        B rows; the position of each word's first piece, ragged int64 [B, (W)], without the words that had no room as a
+        whole; and whether anything was cut, bool [B].
     """
     pieces = tokenizer.tokenize(words.values)
     unknown = tf.fill([pieces.nrows(), 1], tokenizer.unk_id)
     unknown = tf.RaggedTensor.from_tensor(unknown)
     is_empty = pieces.row_lengths() == 0
     pieces = tf.concat([pieces, tf.ragged.boolean_mask(unknown, is_empty[:, tf.newaxis])], axis=1)
-    positions = words.with_values(_before_in_row(words, pieces.row_lengths()) + 1)
-    lengths = tf.reduce_sum(words.with_values(pieces.row_lengths()), axis=1)
-    by_row = tf.RaggedTensor.from_row_lengths(pieces.values, lengths, False)
     limit = tf.constant(max_seq_length - 2, tf.int64)
-    rows = join(tokenizer, [cut(by_row, tf.minimum(lengths, limit))])
-    return rows, cut(positions, _count_up_to(limit, positions)), lengths > limit
+    whole = pieces.row_lengths()
+    lengths = tf.minimum(whole, limit)  # a word longer than a row is cut to it
+    pieces = cut(pieces, lengths)
+    before = _before_in_row(words, lengths)
+    kept = _count_up_to(limit, words.with_values(before + lengths))
+    used = tf.reduce_sum(cut(words.with_values(lengths), kept), axis=1)
+    all_of_row = tf.reduce_sum(words.with_values(lengths), axis=1)
+    by_row = tf.RaggedTensor.from_row_lengths(pieces.values, all_of_row, False)
+    rows = join(tokenizer, [cut(by_row, used)])
+    was_cut = tf.reduce_max(words.with_values(tf.cast(whole > limit, tf.int32)), axis=1) > 0
+    positions = cut(words.with_values(before + 1), kept)
+    return rows, positions, was_cut | (kept < words.row_lengths())
 
 
 class Masks(NamedTuple):

@@ -82,7 +82,7 @@ def find_languages(task: xtreme.Task, folder: str | pathlib.Path, split: str) ->
         path, _, only = pattern.partition("#")
         expression = path_expression(pattern)
         for found in pathlib.Path(folder).glob(_with_language(path, "*")):
-            match = expression.fullmatch(found.relative_to(folder).as_posix())
+            match = found.is_file() and expression.fullmatch(found.relative_to(folder).as_posix())
             if match and "{language3}" in path:
                 languages.add(_TWO_LETTERS.get(match["language"], match["language"]))
             elif match and "language" in expression.groupindex:

@@ -90,9 +90,7 @@ def _spaced_columns(lines: Sequence[str]) -> int:
     return columns if 2 * number > counts.total() else 1
 
 
-def _spaced(
-    path: str | os.PathLike, number: int, line: str, columns: int, form: str
-) -> WordLine:
+def _spaced(path: str | os.PathLike, number: int, line: str, columns: int, form: str) -> WordLine:
     fields = line.split(" ")
     if len(fields) != columns or not fields[-1]:
         raise ValueError(

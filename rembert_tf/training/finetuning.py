@@ -12,6 +12,7 @@ from rembert_tf.checkpoints.vocabulary import config_for_tokenizer
 from rembert_tf.named_sizes import load_config
 from rembert_tf.pipelines import atomic_files, finetuning_data, readers
 from rembert_tf.pipelines import finetuning as batches
+from rembert_tf.pipelines.answer_ceiling import log_ceiling
 from rembert_tf.pipelines.features import Features
 from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
 from rembert_tf.pipelines.finetuning_data import FinetuningData
@@ -84,6 +85,7 @@ def _finetune(configs, strategy, worker, threads):
     dev = _make_features(read, read.dev, tokenizer, data)
     if not dev.sample_weights.any():
         raise ValueError(f"{read.files[-1]}: the dev file must have labels to select by.")
+    log_ceiling(dev, data.max_answer_length)
     total_steps = batches.num_training_batches(train.num_rows, data.batch_size, finetuning.epochs)
     with strategy.scope():
         model = _make_model(

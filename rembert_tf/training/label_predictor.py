@@ -51,9 +51,7 @@ class LabelPredictor:
             output = self._predict.get_concrete_function().structured_outputs
             by_position = features.outputs_belong_to == "positions"
             return np.zeros([0, *output.shape[1 + by_position :]], output.dtype.as_numpy_dtype)
-        batches = finetuning.make_inference_dataset(
-            features, self._batch_size, pad_to=self._pad_to
-        )
+        batches = finetuning.make_inference_dataset(features, self._batch_size, pad_to=self._pad_to)
         # `disable=None` draws on terminals only.
         bar = tqdm(
             batches.dataset,

@@ -14,7 +14,7 @@ from rembert_tf.pipelines import baselines, task_files, xtreme
 from rembert_tf.pipelines.readers import get_reader, settings
 from rembert_tf.training.config import PredictionConfig, check_sequence_length
 from rembert_tf.training.prediction_lengths import with_lengths
-from rembert_tf.training.prediction_record import PredictionRecord, fingerprints
+from rembert_tf.training.prediction_record import PredictionRecord, files_read, fingerprints
 
 BASELINES = {
     "most_frequent_tag": ("tagging", baselines.most_frequent_tag),
@@ -59,7 +59,7 @@ def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
     )
     for number, (language, output) in enumerate(zip(languages, outputs, strict=True), start=1):
         files = task_files.find_files(task, config.data_dir, config.split, language)
-        inputs = fingerprints(_with_companions(task, files), config.data_dir)
+        inputs = fingerprints(files_read(task, files), config.data_dir)
         if config.resume and record.has(output, inputs):
             logging.info("%s is there", output)
             continue
@@ -76,13 +76,6 @@ def predict_files(config: PredictionConfig) -> list[pathlib.Path]:
         record.add(output, inputs)
         logging.info("%s: %d predictions", output, len(predictions))
     return outputs
-
-
-def _with_companions(task: xtreme.Task, files: Sequence[pathlib.Path]) -> Sequence[pathlib.Path]:
-    """Returns the files that are read: in retrieval, those of the same name in English and with gold pairs, too."""
-    if task.kind != "retrieval":
-        return files
-    return [found for path in files for found in sorted(path.parent.glob(f"{path.stem}.*"))]
 
 
 def _file_labels(config: PredictionConfig, task: xtreme.Task) -> tuple[str, ...] | None:
@@ -115,6 +108,7 @@ def model_predictor(
         return predict, _made_by(config, served.folder)
 
     from rembert_tf.checkpoints.folder import load_pretrained
+    from rembert_tf.pipelines.answer_ceiling import log_ceiling
     from rembert_tf.pipelines.tokenization import RemBertTokenizer
     from rembert_tf.training.label_predictor import LabelPredictor
     from rembert_tf.training.task_kinds import KINDS
@@ -137,6 +131,7 @@ def model_predictor(
             config.max_seq_length,
             **settings(reader.feature_settings, config),
         )
+        log_ceiling(features, config.max_answer_length)
         outputs = predictor(features, progress)
         return reader.predictions(features, outputs, **settings(reader.prediction_settings, config))
 

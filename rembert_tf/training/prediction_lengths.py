@@ -30,9 +30,7 @@ def with_lengths(
     xtreme_s["max_seq_length"] = XTREME_LENGTHS[task.kind]
     trained = _lengths_of_run(folder.parent / FLAGS, task.kind)
     filled = {
-        name: value
-        for name, value in (xtreme_s | trained).items()
-        if getattr(config, name) is None
+        name: value for name, value in (xtreme_s | trained).items() if getattr(config, name) is None
     }
     if "max_seq_length" in filled:
         logging.info(

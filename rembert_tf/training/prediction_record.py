@@ -6,7 +6,7 @@ import pathlib
 from collections.abc import Iterable
 from typing import Any
 
-from rembert_tf.pipelines import atomic_files
+from rembert_tf.pipelines import atomic_files, xtreme
 
 # What identifies one file that was read: its path below the data folder, its size and its hash.
 Fingerprint = dict[str, str | int]
@@ -45,6 +45,13 @@ class PredictionRecord:
 
     def _entry(self, inputs: list[Fingerprint]) -> dict[str, Any]:
         return {**self._made_by, "inputs": inputs}
+
+
+def files_read(task: xtreme.Task, files: Iterable[pathlib.Path]) -> list[pathlib.Path]:
+    """Returns the files whose content counts: in retrieval, those in English and with gold pairs beside them, too."""
+    if task.kind != "retrieval":
+        return list(files)
+    return [found for path in files for found in sorted(path.parent.glob(f"{path.stem}.*"))]
 
 
 def fingerprints(paths: Iterable[pathlib.Path], data_dir: str) -> list[Fingerprint]:

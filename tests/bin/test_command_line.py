@@ -61,7 +61,7 @@ def test_a_wrong_flag_ends_in_one_line_and_status_1(binary):
 def test_a_missing_required_flag_is_named(binary):
     result = run(binary)
     assert "status 1" in result.stdout
-    assert re.fullmatch(rf"rembert-{binary}: error: [^\n]*--\w+[^\n]*", result.stderr.strip())
+    assert re.fullmatch(rf"rembert-{binary}: error: [^\n]*(--|`)\w+[^\n]*", result.stderr.strip())
 
 
 def test_a_baseline_is_predicted_without_tensorflow(tmp_path):

@@ -105,6 +105,46 @@ def test_a_folder_without_any_training_file_is_named(tmp_path):
     assert "error: No task has training files in en here." in process.stderr.splitlines()[-1]
 
 
+def run_patched(tmp_path, patch, *arguments):
+    """Runs rembert-finetune with another `finetune_task`, so that nothing is trained."""
+    program = f"from rembert_tf.bin import finetune as module\n{patch}\nmodule.run()"
+    return subprocess.run(
+        [sys.executable, "-c", program, "--init_checkpoint=x", f"--model_dir={tmp_path / 'runs'}",
+         *arguments],
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+def test_an_error_in_one_task_leaves_the_scores_of_those_before_it(tmp_path):
+    (tmp_path / "runs").mkdir()
+    patch = (
+        "from absl import flags\n"
+        "def finetune_task():\n"
+        "    if flags.FLAGS.task == 'panx':\n"
+        "        raise ValueError('no names')\n"
+        "    return 0.5\n"
+        "module.finetune_task = finetune_task"
+    )
+    process = run_patched(tmp_path, patch, "--task=all", f"--data_dir={SAMPLE}")
+    assert process.returncode == 1 and process.stderr.splitlines()[-1].endswith("error: no names")
+    summary = json.loads((tmp_path / "runs/summary.json").read_text())
+    assert summary == {"xnli": 0.5, "udpos": 0.5}
+
+
+def test_a_learning_rate_that_nobody_chose_is_warned_of(tmp_path):
+    patch = "module.finetune_task = lambda: 0.5"
+    recipe = pathlib.Path(__file__).parents[2] / "flags/recipes/xnli.flags"
+    for arguments in (["--task=xnli", "--learning_rate=2e-4"], [f"--flagfile={recipe}"]):
+        process = run_patched(tmp_path, patch, *arguments)
+        assert (process.returncode, process.stderr) == (0, "")
+    process = run_patched(tmp_path, patch, "--task=xnli")
+    (warning,) = process.stderr.splitlines()
+    assert process.returncode == 0
+    assert re.search(
+        r"--learning_rate is at its default, 0\.0002, .*=.*recipes/xnli\.flags", warning
+    )
+
+
 @pytest.mark.parametrize("name", xtreme.TRAINABLE)
 def test_every_trainable_task_has_a_recipe_that_parses(name, tmp_path):
     program = (

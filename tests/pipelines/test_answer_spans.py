@@ -5,8 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from rembert_tf.pipelines import answer_spans, question_answering
-from rembert_tf.pipelines.answer_ceiling import answer_ceiling
+from rembert_tf.pipelines import answer_spans, question_answering, tagging
+from rembert_tf.pipelines.answer_ceiling import answer_ceiling, log_ceiling
 from rembert_tf.pipelines.squad_files import Answer, Question
 
 TEXT = "The old man reads  a book ½ in the garden. 孩子在家看书。 Снег лежит e\u0301 \ufdfa 😀\u200d🔬 на горах."
@@ -174,3 +174,25 @@ def test_the_ceiling_counts_what_stands_in_the_way(tokenizer):
     ceiling = answer_ceiling(questions[2:3], tokenizer, words=lambda answer: [len(answer) > 0])
     assert ceiling.reachable == 1
     assert answer_ceiling([], tokenizer).exact_match == 0
+
+
+def test_the_ceiling_is_logged_where_there_are_answers(tokenizer, caplog):
+    caplog.set_level("INFO")
+    text = "The house. " * 10
+    answered = Question("1", "?", text, (Answer("The house.", 11),))
+    withheld = Question("2", "?", text, ())
+    features = question_answering.make_features([withheld, answered, withheld], tokenizer)
+    caplog.clear()
+    log_ceiling(features, 30)
+    assert "a perfect model answers at most 100.0 % of 1 answers exactly" in caplog.text
+    caplog.clear()
+    log_ceiling(features, 1)
+    assert "at most 0.0 % of 1 answers" in caplog.text
+    assert "`max_answer_length` 100.0" in caplog.text
+    without = question_answering.make_features([withheld], tokenizer)
+    sentence = tagging.TaggedSentence(("The", "house"), None, 1)
+    words = tagging.make_features([sentence], tokenizer, ("X",), 16)
+    caplog.clear()
+    for other in (without, words):
+        log_ceiling(other, 30)
+    assert not caplog.text

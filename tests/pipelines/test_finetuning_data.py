@@ -1,5 +1,6 @@
 """What a run reads: files by layout or by flag, translations, held-out data, labels; never a test file."""
 
+import json
 import random
 import shutil
 
@@ -103,6 +104,11 @@ def test_translated_training_files_are_added(folder):
     assert starts == ["en"] * 60 + ["de"] * 60 + ["sw"] * 60
     with pytest.raises(FileNotFoundError, match=r"en-th-translated\.tsv"):
         load(folder, translate_train=("th",))
+    # Translations are never selected by, and stay, also those of what is held out.
+    held_out = load(folder, translate_train=("de", "sw"), dev_fraction=0.3)
+    assert [e.first for e in held_out.dev] == [e.first for e in load(folder, dev_fraction=0.3).dev]
+    starts = [example.first.split()[0] for example in held_out.train]
+    assert starts == ["en"] * (60 - len(held_out.dev)) + ["de"] * 60 + ["sw"] * 60
 
 
 def test_held_out_data_keep_premises_together_and_do_not_depend_on_the_order(folder):
@@ -185,6 +191,77 @@ def test_a_test_file_is_refused_by_its_content(folder, task, change):
             ValueError, match=r"chosen\.tsv: \d+ of \d+ different examples stand in"
         ):
             load(folder, task, **changes)
+
+
+def test_a_test_file_of_another_language_is_refused(folder):
+    """Under another name, in a folder of its own: the layout's files of all languages are compared."""
+    german = list(pairs("test", language="de"))
+    (folder / "xnli/test-de.tsv").write_text("\n".join(german) + "\n")
+    (folder / "elsewhere").mkdir()
+    (folder / "elsewhere/chosen.tsv").write_text("\n".join(german) + "\n")
+    name = str(folder / "elsewhere/chosen.tsv")
+    for changes in ({"dev_file": name}, {"train_files": (name,)}):
+        with pytest.raises(ValueError, match=r"30 of 30 .* stand in the test file .*test-de\.tsv"):
+            load(folder, **changes)
+    (folder / "xnli/test-de.tsv").unlink()
+    assert len(load(folder, dev_file=name).dev) == 30
+
+
+# Dev files that hold a test file
+
+
+def questions(*texts):
+    """One paragraph a text, with two questions each."""
+    paragraphs = [
+        {
+            "context": f"Text {text}.",
+            "qas": [
+                {"id": f"{text}-{n}", "question": f"{n}?", "answers": [{"text": "Text", "answer_start": 0}]}
+                for n in range(2)
+            ],
+        }
+        for text in texts
+    ]  # fmt: skip
+    return json.dumps({"data": [{"paragraphs": paragraphs}]})
+
+
+@pytest.fixture
+def squad(tmp_path):
+    """SQuAD's dev file holds all of XQuAD's English questions."""
+    for name, texts in (
+        ("squad/train-v1.1.json", range(100, 110)),
+        ("squad/dev-v1.1.json", range(10)),
+        ("xquad/xquad.en.json", range(2, 6)),
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(questions(*texts))
+    return tmp_path
+
+
+def test_a_published_dev_file_is_read_without_the_test_questions_in_it(squad, caplog):
+    caplog.set_level("INFO")
+    dev = load(squad, "xquad").dev
+    assert [question.id for question in dev] == [
+        f"{t}-{n}" for t in (0, 1, 6, 7, 8, 9) for n in (0, 1)
+    ]
+    assert (
+        "8 dev examples left out: they stand in" in caplog.text and "xquad.en.json" in caplog.text
+    )
+    with pytest.raises(ValueError, match=r"dev-v1\.1\.json: 8 of 20 different examples stand in"):
+        load(squad, "xquad", dev_file=str(squad / "squad/dev-v1.1.json"))
+    with pytest.raises(ValueError, match=r"dev-v1\.1\.json: 8 of 20 different examples stand in"):
+        load(squad, "xquad", train_files=(str(squad / "squad/dev-v1.1.json"),))
+    (squad / "xquad/xquad.en.json").write_text(questions(*range(10)))
+    with pytest.raises(ValueError, match=r"dev-v1\.1\.json: all 20 examples stand in .*xquad\.en"):
+        load(squad, "xquad")
+    (squad / "xquad/xquad.en.json").write_text(questions(0, *range(200, 209)))
+    assert len(load(squad, "xquad").dev) == 20, "a few that are the same are chance"
+
+
+def test_answers_that_cannot_be_scored_are_refused_before_training(squad):
+    name = str(squad / "squad/train-v1.1.json")
+    with pytest.raises(ValueError, match="answers can be scored: ar, .*train_language='fr'"):
+        load(squad, "xquad", train_files=(name,), dev_file=name, train_language="fr")
 
 
 def test_a_test_file_beside_the_chosen_file_is_compared(folder):

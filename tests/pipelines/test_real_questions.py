@@ -1,6 +1,5 @@
 """Perfect logits on real question sets reach what a vocabulary's piece boundaries allow, and every question is read."""
 
-import json
 import pathlib
 import re
 import string
@@ -22,8 +21,8 @@ FILES = [
     ("gold/labels/xquad/test-zh.json", 1190, 98.9),
     (MLQA.format("es"), 500, 96.6),
     (MLQA.format("zh"), 504, 95.0),
-    pytest.param(MLQA.format("en"), 1148, 99.6, marks=pytest.mark.slow),
-    pytest.param(TYDIQA.format("en"), 3696, 98.9, marks=pytest.mark.slow),
+    pytest.param(MLQA.format("en"), 1148, 99.7, marks=pytest.mark.slow),
+    pytest.param(TYDIQA.format("en"), 3696, 99.0, marks=pytest.mark.slow),
     (TYDIQA.format("ko"), 1625, 89.5),
     pytest.param(TYDIQA.format("sw"), 2755, 98.7, marks=pytest.mark.slow),
     ("qa_squad_format/jaquad/jaquad_train_0000.json", 1002, 88.3),
@@ -78,7 +77,7 @@ def test_perfect_logits_reach_the_ceiling(large_tokenizer, name, count, reachabl
     assert sum(right) == ceiling.reachable and ceiling.windows == ceiling.place == 0
     assert 100 * ceiling.exact_match > reachable - 0.05
     cut = answer_ceiling(questions, large_tokenizer, words=squad_words)
-    assert cut.boundaries == ceiling.boundaries and cut.length >= 0
+    assert cut.boundaries == ceiling.boundaries
     assert cut.reachable + cut.length == ceiling.reachable
 
 
@@ -89,4 +88,3 @@ def test_perfect_logits_reach_the_ceiling(large_tokenizer, name, count, reachabl
 def test_every_question_of_every_file_is_read(path):
     text = path.read_text(encoding="utf-8")
     assert len(squad_files.read_questions(path)) == len(re.findall(r'"question"\s*:', text))
-    assert isinstance(json.loads(text), dict)

@@ -49,17 +49,19 @@ def test_words_become_the_features_of_the_tagging_reader(tokenizer, small_world)
 
 
 @pytest.mark.parametrize("max_seq_length", [3, 4, 7, 12])
-def test_words_beyond_the_limit_are_left_out(tokenizer, max_seq_length):
-    text = "The old man reads a book in the garden."
-    words = split_words(tf.constant([text, "a"]))
+def test_words_without_room_are_left_out(tokenizer, max_seq_length):
+    texts = ["The old man reads a book in the garden.", "a", "xxxxxxxxxxxxxxxxxxxx b", "a b"]
+    words = split_words(tf.constant(texts))
     rows, positions, truncated = serving.word_rows(tokenizer, words.strings, max_seq_length)
-    whole, all_positions, _ = serving.word_rows(tokenizer, words.strings, 128)
-    expected = [[p for p in row if p <= max_seq_length - 2] for row in all_positions.to_list()]
-    assert positions.to_list() == expected
-    cut = whole.input_ids[0, : max_seq_length - 1].numpy().tolist()
-    assert rows.input_ids[0].numpy().tolist() == [*cut, tokenizer.sep_id]
-    assert rows.input_ids[1].numpy().tolist() == whole.input_ids[1].numpy().tolist()
-    assert truncated.numpy().tolist() == [True, False]
+    for number, text in enumerate(texts):
+        sentence = tagging.TaggedSentence(tuple(text.split()), None, 1)
+        features = tagging.make_features([sentence], tokenizer, ("A",), max_seq_length)
+        end = features.row_splits[1]  # of the first row
+        assert rows.input_ids[number].numpy().tolist() == features.input_ids[:end].tolist()
+        expected = features.word_positions[features.word_positions < end]
+        assert positions[number].numpy().tolist() == expected.tolist()
+        whole = sum(map(len, tokenizer.encode(text.split())))
+        assert bool(truncated[number]) == (whole > max_seq_length - 2)
 
 
 @pytest.mark.parametrize("max_seq_length", [5, 6, 16, 17, 64])

@@ -145,7 +145,7 @@ CONLLU = """\
 def test_multiword_tokens_are_one_word_with_the_tag_of_their_head(write):
     sentences = tagging.read_sentences(write(CONLLU), LABELS, language="es")
     assert words_and_tags(sentences) == [
-        (["Vámonos", "al", "mar", "."], ["VERB", "ADP", "NOUN", "PUNCT"]), (["10 000"], ["NUM"])
+        (["Vámonos", "al", "mar", "."], ["VERB", "ADP", "NOUN", "PUNCT"]), (["10000"], ["NUM"])
     ]  # fmt: skip
     assert [sentence.line for sentence in sentences] == [3, 15]
     # Both parts of `al` are equally high: French would take PRON first, everyone ADP before DET.

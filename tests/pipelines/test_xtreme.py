@@ -4,6 +4,7 @@ import sys
 
 import pytest
 
+from rembert_tf.evaluation.question_answering import corrected_words
 from rembert_tf.pipelines import task_files, tsv, xtreme
 
 UDPOS = xtreme.get_task("udpos")
@@ -43,6 +44,17 @@ def test_what_is_trained_has_a_score_and_test_files():
         assert bool(task.score) == (name in xtreme.TRAINABLE)
 
 
+def test_languages_whose_answers_can_be_scored_are_those_of_the_evaluation():
+    known = set(xtreme.ANSWER_LANGUAGES)
+    for language in known:
+        assert corrected_words("a b", language)[-1] == "b"
+    for task in xtreme.TASKS.values():
+        for language in set(task.languages) - known:
+            with pytest.raises(ValueError, match=f"split into words: .*language='{language}'"):
+                corrected_words("a b", language)
+        assert task.kind != "question_answering" or known.issuperset(task.languages)
+
+
 def test_unknown_task_lists_the_tasks():
     with pytest.raises(ValueError, match=r"`task` must be one of xnli, .*tatoeba.*task='pos'"):
         xtreme.get_task("pos")
@@ -53,7 +65,7 @@ def test_where_predictions_lie(tmp_path):
     assert path == tmp_path / "udpos" / "dev-en.tsv"
     path = task_files.prediction_path(xtreme.get_task("mlqa"), tmp_path, "test", "zh")
     assert path == tmp_path / "mlqa" / "test-zh.json"
-    with pytest.raises(ValueError, match="`split` must be one of train, dev, test"):
+    with pytest.raises(ValueError, match="one of train, dev, test, translate_train. Received"):
         task_files.prediction_path(UDPOS, tmp_path, "valid", "en")
 
 
@@ -120,8 +132,14 @@ def test_languages_of_raw_downloads(downloads):
     assert found("udpos", "test") == ("en", "enq")
     assert found("xquad", "train") == ("en",)
     assert found("tatoeba", "test") == ("de",) and found("bucc2018", "dev") == ("zh",)
-    with pytest.raises(FileNotFoundError, match=r"No file .*train-v1\.1\.json"):
-        task_files.find_files(xtreme.get_task("xquad"), downloads, "train", "de")
+    for split, flag in (("train", "train_files"), ("dev", "dev_file")):
+        message = (
+            rf"squad/{split}-v1\.1\.json is in en only; give `{flag}`. Received: language='de'"
+        )
+        with pytest.raises(FileNotFoundError, match=message):
+            task_files.find_files(xtreme.get_task("xquad"), downloads, split, "de")
+    with pytest.raises(FileNotFoundError, match=r"No file .*dev-context-de-question-de\.json"):
+        task_files.find_files(xtreme.get_task("mlqa"), downloads, "dev", "de")
 
 
 def test_processed_files_come_before_raw_ones(downloads, tmp_path):

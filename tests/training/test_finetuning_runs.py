@@ -20,10 +20,10 @@ from rembert_tf.evaluation.tagging import token_accuracy
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
 from rembert_tf.models.sequence_classification import RemBertForSequenceClassification
 from rembert_tf.models.token_classification import RemBertForTokenClassification
-from rembert_tf.pipelines import tagging, task_files
+from rembert_tf.pipelines import readers, tagging
 from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
-from rembert_tf.training import finetuning, several_seeds, stream_prediction
+from rembert_tf.training import finetuning, prediction, several_seeds, stream_prediction
 from rembert_tf.training.config import (
     DistributionConfig,
     FinetuningConfig,
@@ -38,8 +38,6 @@ from rembert_tf.training.run_folder import read_metrics
 from rembert_tf.training.several_seeds import finetune_seeds
 from rembert_tf.training.stream_prediction import predict_input
 from rembert_tf.training.task_kinds import dev_score
-
-find_files = task_files.find_files
 
 # Words of one tag begin with the same piece, so that a few steps are enough.
 TAG_OF_WORD = {
@@ -158,8 +156,26 @@ def test_the_published_model_has_the_accuracy_that_was_selected(tagger, data_dir
     tokenizer = RemBertTokenizer.from_file(folder / "model")
     examples = tagging.read_sentences(data_dir / "udpos/dev-en.tsv")
     features = tagging.make_features(examples, tokenizer, model.config.id2label, 32)
-    predicted = tagging.predicted_tags(features, LabelPredictor(model, 7)(features))
+    outputs = LabelPredictor(model, 7)(features)
+    predicted = tagging.predicted_tags(features, outputs)
     assert token_accuracy([list(example.tags) for example in examples], predicted) == best
+    np.testing.assert_array_equal(LabelPredictor(model, 7, pad_to=32)(features), outputs)
+
+
+def test_batches_of_fixed_shape_are_fixed_on_the_dev_data_too(settings, tmp_path, monkeypatch):
+    shapes = set()
+
+    class Watched(LabelPredictor):
+        def __call__(self, features, progress=""):
+            signature = self._predict.input_signature[0].values()
+            shapes.update(tuple(spec.shape) for spec in signature)
+            return super().__call__(features, progress)
+
+    monkeypatch.setattr(finetuning, "LabelPredictor", Watched)
+    padded = finetune(*settings(tmp_path / "padded", pad_to_max=True, epochs=0.5))
+    assert shapes == {(BATCH, 32)} and 0 < padded <= 1
+    finetune(*settings(tmp_path / "free", epochs=0.2))
+    assert shapes == {(BATCH, 32), (None, None)}
 
 
 def test_the_best_step_is_published_not_the_last(settings, tmp_path, monkeypatch):
@@ -262,10 +278,10 @@ def test_sequences_longer_than_the_model_are_refused(settings, tagger, data_dir,
     with pytest.raises(ValueError, match="embeddings 32. Received: max_seq_length=33"):
         finetune(*settings(tmp_path / "run", max_seq_length=33))
     assert not (tmp_path / "run").exists()
-    with pytest.raises(ValueError, match="embeddings 32. Received: max_seq_length=128"):
+    with pytest.raises(ValueError, match="embeddings 32. Received: max_seq_length=33"):
         predict_files(
             PredictionConfig(task="udpos", data_dir=str(data_dir), output_dir=str(tmp_path),
-                             model=str(tagger[0] / "model"))
+                             model=str(tagger[0] / "model"), max_seq_length=33)
         )  # fmt: skip
 
 
@@ -387,8 +403,11 @@ def test_a_model_is_found_by_its_id_on_the_hub(settings, init_checkpoint, tagger
 # Several seeds
 
 
-def test_seeds_are_averaged_and_a_broken_series_is_resumed(settings, tmp_path, monkeypatch):
-    given = {"num_seeds": 3, "seed": 5, "epochs": 0.5, "evaluate_every": 2}
+def test_seeds_are_averaged_and_a_broken_series_is_resumed(
+    settings, data_dir, tmp_path, monkeypatch
+):
+    data = pathlib.Path(shutil.copytree(data_dir, tmp_path / "data"))
+    given = {"num_seeds": 3, "seed": 5, "epochs": 0.5, "evaluate_every": 2, "data_dir": str(data)}
     calls = []
 
     def finetune_twice(*configs):
@@ -403,6 +422,18 @@ def test_seeds_are_averaged_and_a_broken_series_is_resumed(settings, tmp_path, m
             finetune_seeds(*settings(tmp_path / "run", **given))
     assert not (tmp_path / "run/summary.json").exists()
     before = (tmp_path / "run/seed_2/result.json").stat().st_mtime_ns
+    for changes, named in (
+        ({"epochs": 1.0}, "epochs=0.5"),
+        ({"learning_rate": 1.0}, "learning_rate=0.02"),
+    ):
+        with pytest.raises(ValueError, match=f"seed_1/flags.txt: .* began with {named}"):
+            finetune_seeds(*settings(tmp_path / "run", resume=True, **given | changes))
+    train = data / "udpos/train-en.tsv"
+    text = train.read_text(encoding="utf-8")
+    train.write_text(tagged(sentences(ROWS, 9)), encoding="utf-8")
+    with pytest.raises(ValueError, match="seed_1/flags.txt: .* began with # sha256 of the data"):
+        finetune_seeds(*settings(tmp_path / "run", resume=True, **given))
+    train.write_text(text, encoding="utf-8")
     mean = finetune_seeds(*settings(tmp_path / "run", resume=True, **given))
     assert (tmp_path / "run/seed_2/result.json").stat().st_mtime_ns == before, "not run again"
 
@@ -504,7 +535,7 @@ def test_flags_of_prediction_that_do_not_fit_each_other(changes, message):
 
 def test_predictions_go_on_where_they_broke_off(tagger, data_dir, tmp_path, monkeypatch):
     def config(**changes):
-        settings = {"task": "udpos", "data_dir": str(data_dir), "output_dir": str(tmp_path),
+        settings = {"task": "udpos", "data_dir": str(data_dir), "output_dir": str(tmp_path / "out"),
                     "model": str(tagger[0] / "model"), "languages": ("de", "sw"),
                     "max_seq_length": 32}  # fmt: skip
         return PredictionConfig(**settings | changes)
@@ -512,14 +543,45 @@ def test_predictions_go_on_where_they_broke_off(tagger, data_dir, tmp_path, monk
     read = []
     written = predict_files(config(languages=("de",)))
     before = written[0].stat().st_mtime_ns
-    monkeypatch.setattr(task_files, "find_files", lambda *a: (read.append(a[3]), find_files(*a))[1])
+    reader = readers.get_reader("tagging")
+
+    def read_examples(path, *arguments, language):
+        read.append(language)
+        return reader.read_examples(path, *arguments, language=language)
+
+    watched = reader._replace(read_examples=read_examples)
+    monkeypatch.setattr(prediction, "get_reader", lambda kind: watched)
     written = predict_files(config(resume=True))
     assert [path.name for path in written] == ["test-de.tsv", "test-sw.tsv"]
     assert read == ["sw"] and written[0].stat().st_mtime_ns == before
     predict_files(config())
     assert read == ["sw", "de", "sw"], "without resume, everything anew"
-    with pytest.raises(ValueError, match="test-de.tsv was made by another model or with other set"):
+    with pytest.raises(
+        ValueError, match=r"test-de.tsv was made by .* settings .*\(max_seq_length\)"
+    ):
         predict_files(config(resume=True, max_seq_length=16))
+    predict_files(config(resume=True, max_seq_length=None))  # as in the fine-tuning run: 32
+    assert read == ["sw", "de", "sw"]
     written[0].unlink()
     predict_files(config(resume=True))
     assert read[3:] == ["de"] and written[0].is_file()
+
+    moved = pathlib.Path(shutil.copytree(data_dir, tmp_path / "moved"))
+    predict_files(config(resume=True, data_dir=str(moved)))
+    assert len(read) == 4, "the same files elsewhere"
+    (moved / "udpos/test-sw.tsv").write_text("book\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"test-sw.tsv was made by .* other .* data \(inputs\)"):
+        predict_files(config(resume=True, data_dir=str(moved)))
+
+
+def test_a_baseline_goes_on_from_the_same_train_file_only(data_dir, tmp_path):
+    data = pathlib.Path(shutil.copytree(data_dir, tmp_path / "data"))
+    settings = {"task": "udpos", "data_dir": str(data), "output_dir": str(tmp_path / "out"),
+                "languages": ("de", "sw"), "baseline": "most_frequent_tag"}  # fmt: skip
+    (path, _) = predict_files(PredictionConfig(**settings))
+    before = path.stat().st_mtime_ns
+    predict_files(PredictionConfig(**settings, resume=True))
+    assert path.stat().st_mtime_ns == before
+    (data / "udpos/train-en.tsv").write_text("book\tVERB\n", encoding="utf-8")
+    with pytest.raises(ValueError, match=r"test-de.tsv was made by .* data \(train_files\)"):
+        predict_files(PredictionConfig(**settings, resume=True))

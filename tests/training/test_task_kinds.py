@@ -34,6 +34,8 @@ def test_answers_are_scored_with_the_words_of_their_language():
     questions = [question("the red car"), question("x", "a blue car"), question("left")]
     answers = [types.SimpleNamespace(text=text) for text in ("red car", "blue", "right")]
     # 1, then 2 * 1 * 0.5 / 1.5, then 0; articles do not count.
-    assert dev_score("answer_f1_corrected", questions, answers, "en") == pytest.approx((1 + 2 / 3) / 3)
+    assert dev_score("answer_f1_corrected", questions, answers, "en") == pytest.approx(
+        (1 + 2 / 3) / 3
+    )
     chinese = [question("红色的车")], [types.SimpleNamespace(text="红色")]
     assert dev_score("answer_f1_corrected", *chinese, "zh") == pytest.approx(2 / 3)
