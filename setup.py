@@ -22,7 +22,9 @@ PACKAGES = [
     for name in [package, *(f"{package}.{sub}" for sub in find_packages(folder))]
 ]
 
-TEST = ["pytest>=9"]
+SERVE = ["aiohttp>=3.9"]
+ONNX = ["onnx>=1.23", "onnxruntime>=1.32", "tf2onnx>=1.17"]
+TEST = ["pytest>=9", *SERVE, *ONNX]
 HUGGING_FACE = ["huggingface_hub>=1"]
 # Model Garden lives on Keras 2 (tf-keras): a peer to compare with, never a run-time requirement.
 MODEL_GARDEN = ["tf-models-official>=2.20,<2.21", "tf-keras>=2.20,<2.21"]
@@ -67,6 +69,8 @@ setup(
     ],
     extras_require={
         "hf": HUGGING_FACE,
+        "onnx": ONNX,
+        "serve": SERVE,
         "modelgarden": MODEL_GARDEN,
         "test": TEST,
         "dev": [*TEST, "ruff>=0.17,<0.18", "build>=1.2", "setuptools>=77"],

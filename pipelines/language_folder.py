@@ -67,10 +67,7 @@ def finish(
         ValueError: No line was kept.
     """
     if not lines["kept"]:
-        file = settings["input_files"][0][0]
-        raise ValueError(
-            f"{file}: language {language!r} has no usable line, of {lines['read']} that were read."
-        )
+        raise ValueError(f"The language {language!r} has no usable line (of {lines['read']}).")
     for reason, place in first_dropped.items():
         logging.warning("%s: dropped, %s, as the first of %d lines", place, reason, lines[reason])
     if settings["heldout_fraction"] and not splits["heldout"].documents:
