@@ -41,7 +41,10 @@ class FinetuningDataConfig(LengthConfig):
     """What to fine-tune on, and in which batches."""
 
     task: str = dataclasses.field(
-        metadata={"help": f"Task of XTREME: {', '.join(xtreme.TRAINABLE)}."},
+        metadata={
+            "help": f"Task of XTREME: {', '.join(xtreme.TRAINABLE)}; or `all`: each that has training data, with its "
+            "recipe."
+        },
     )
     max_seq_length: int | None = _field(
         None,
@@ -52,7 +55,9 @@ class FinetuningDataConfig(LengthConfig):
     )
     train_language: str = _field("en", "Language whose train and dev files are taken.")
     translate_train: tuple[str, ...] = _field(
-        (), "Languages whose machine-translated training files are trained on, too."
+        (),
+        "Languages whose machine-translated training files are trained on, too; with `dev_fraction`, all of them: "
+        "translations of held-out texts stay.",
     )
     train_files: tuple[str, ...] = _field(
         (), "Files to train on, in any of the formats, in place of those in `data_dir`."

@@ -416,7 +416,7 @@ def test_an_index_that_does_not_fit_the_manifest_is_named(config, tokenizer, tmp
     documents = [length.tolist() for length in lengths]
     longer = [[documents[0][0] + 1, *documents[0][1:]], *documents[1:]]
     joined = [documents[0] + documents[1], *documents[2:]]
-    fewer = [[sum(documents[0])], *documents[1:]]
+    fewer = [[sum(document)] for document in documents]
     for changed in (longer, joined, fewer):
         RecordIndex.of_lengths(changed).write(folder, "train")
         with pytest.raises(
