@@ -177,7 +177,7 @@ def test_the_ceiling_counts_what_stands_in_the_way(tokenizer):
 
 
 def test_the_ceiling_is_logged_where_there_are_answers(tokenizer, caplog):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     text = "The house. " * 10
     answered = Question("1", "?", text, (Answer("The house.", 11),))
     withheld = Question("2", "?", text, ())

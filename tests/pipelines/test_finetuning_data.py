@@ -239,7 +239,7 @@ def squad(tmp_path):
 
 
 def test_a_published_dev_file_is_read_without_the_test_questions_in_it(squad, caplog):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     dev = load(squad, "xquad").dev
     assert [question.id for question in dev] == [
         f"{t}-{n}" for t in (0, 1, 6, 7, 8, 9) for n in (0, 1)

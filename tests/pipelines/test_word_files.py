@@ -21,7 +21,7 @@ def words_of(parsed):
 
 
 def test_sentences_whose_words_are_withheld_are_left_out(caplog):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     withheld = [
         [("_", "NOUN")] * 3,
         [("_", "NOUN"), ("_", "VERB"), (".", "PUNCT")],

@@ -51,7 +51,7 @@ def test_the_table_alone():
 
 
 def test_the_number_of_trained_parameters_is_printed(caplog):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     model = make_model(freeze_encoder=True)
     assert f"27 of {model.count_params():,} parameters are trained" in caplog.text  # 8 * 3 + 3
 
@@ -91,7 +91,7 @@ def make_lora():
 
 
 def test_lora_trains_its_matrices_and_the_head_and_is_merged_when_saved(tmp_path, caplog):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     model, optimizer = make_lora()
     # Two layers, two kernels each: 8 * 2 + 2 * 8; and the head, 27.
     assert "155 of " in caplog.text

@@ -44,7 +44,7 @@ def test_factors_by_hand(model):
 @pytest.mark.parametrize("name", ["adamw", "lamb"])
 def test_a_step_moves_each_variable_by_its_share(model, name, caplog):
     """The gradient is 1, so Adam's first step is the learning rate; biases are neither decayed nor adapted."""
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     config = OptimizerConfig(optimizer=name, learning_rate=0.01, warmup_steps=0, global_clip_norm=0)
     optimizer = make_optimizer(config, model, 1000, layer_decay=0.5)
     assert (

@@ -38,7 +38,7 @@ def test_decayed_are_exactly_kernels_and_tables(model, name, optimizer_class):
 
 
 def test_both_sets_are_printed_with_all_layers_as_one(model, caplog):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     make_optimizer(OptimizerConfig(), model, 100)
     decayed, undecayed = (record.getMessage() for record in caplog.records)
     assert decayed.startswith("adamw, weight decay 0.01 on 17 variables: ")

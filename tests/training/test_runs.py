@@ -420,7 +420,7 @@ def spoil(path, how):
 def test_in_place_of_a_damaged_checkpoint_the_one_before_is_taken(
     trainer, saved, file, how, caplog
 ):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     spoil(saved / "checkpoints" / file, how)
     checkpoint = TrainingCheckpoint(at(trainer, 9), saved, keep=2)
     assert checkpoint.restore() == 5
@@ -443,7 +443,7 @@ def names(folder):
 
 @pytest.mark.parametrize("how", ["lost", "empty", "cut", "nonsense", "of tomorrow"])
 def test_the_list_of_checkpoints_may_be_damaged(trainer, saved, how, caplog):
-    caplog.set_level("INFO")
+    caplog.set_level("INFO", logger="absl")
     path = saved / "checkpoints/checkpoint"
     if how == "of tomorrow":  # a clock that was wrong, or another machine's
         path.write_text(re.sub(r"(timestamps?): \d+", r"\1: 9999999999", path.read_text()))
@@ -600,7 +600,7 @@ def test_training_goes_on_from_a_folder_where_the_model_stands(settings, tmp_pat
 
 def test_an_encoder_without_a_head_gets_a_new_one(settings, unbroken, tmp_path, caplog):
     """The published checkpoint at Hugging Face is such a folder."""
-    caplog.set_level("WARNING")
+    caplog.set_level("WARNING", logger="absl")
     encoder, _ = load_pretrained(unbroken / "model")
     encoder.save_pretrained(tmp_path / "encoder", RemBertTokenizer.from_file(unbroken / "model"))
     start = {"init_checkpoint": str(tmp_path / "encoder"), "learning_rate": 1e-9}
