@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rembert_tf.pipelines import atomic_files
+from rembert_tf import atomic_files
 from rembert_tf.pipelines.features import ranges, row_splits
 from rembert_tf.pipelines.question_answering import QuestionAnsweringFeatures
 

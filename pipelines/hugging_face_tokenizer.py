@@ -18,7 +18,7 @@ import pathlib
 from absl import logging
 from sentencepiece import sentencepiece_model_pb2
 
-from rembert_tf.pipelines import atomic_files
+from rembert_tf import atomic_files
 from rembert_tf.pipelines.tokenization import SPECIAL_PIECES, RemBertTokenizer
 
 TOKENIZER_FILE = "tokenizer.json"

@@ -13,7 +13,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 from absl import logging
 
-from rembert_tf.pipelines import atomic_files, manifest
+from rembert_tf import atomic_files
+from rembert_tf.pipelines import manifest
 from rembert_tf.pipelines.chunk_documents import DROPPED
 
 _OLD = ".old"

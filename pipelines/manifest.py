@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from rembert_tf.pipelines import atomic_files
+from rembert_tf import atomic_files
 from rembert_tf.pipelines.record_index import RecordIndex
 
 FORMAT = 2

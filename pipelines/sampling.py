@@ -12,7 +12,7 @@ from collections.abc import Mapping
 import numpy as np
 import tensorflow as tf
 
-from rembert_tf.pipelines import atomic_files
+from rembert_tf import atomic_files
 from rembert_tf.pipelines.stateless_random import Stream, hash_uint32, hash_uint32_numpy
 
 _CHUNK = 1 << 20

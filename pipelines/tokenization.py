@@ -12,7 +12,7 @@ import sentencepiece
 import tensorflow as tf
 from sentencepiece import sentencepiece_model_pb2
 
-from rembert_tf.pipelines import atomic_files
+from rembert_tf import atomic_files
 
 MODEL_FILE = "sentencepiece.model"
 SPECIAL_PIECES = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")

@@ -8,7 +8,7 @@ import os
 import pathlib
 from collections.abc import Iterable
 
-from rembert_tf.pipelines import atomic_files
+from rembert_tf import atomic_files
 
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 

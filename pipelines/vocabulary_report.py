@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import tqdm
 from absl import logging
 
-from rembert_tf import __version__
-from rembert_tf.pipelines import atomic_files
+from rembert_tf import __version__, atomic_files
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.pipelines.vocabulary_measures import VocabularyMeter
 from rembert_tf.pipelines.vocabulary_sample import LanguageSample

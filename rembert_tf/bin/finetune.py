@@ -26,8 +26,9 @@ import sys
 
 from absl import flags, logging
 
+from rembert_tf import atomic_files
 from rembert_tf.flags import binary, dataclass_flags
-from rembert_tf.pipelines import atomic_files, task_files, xtreme
+from rembert_tf.pipelines import task_files, xtreme
 from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
 from rembert_tf.training.config import (
     DistributionConfig,

@@ -6,7 +6,7 @@ import shutil
 import tensorflow as tf
 from absl import logging
 
-from rembert_tf.pipelines import atomic_files
+from rembert_tf import atomic_files
 from rembert_tf.training.metric_sums import MetricSums
 from rembert_tf.training.trainer import Trainer
 

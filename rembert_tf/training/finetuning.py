@@ -6,12 +6,13 @@ import keras
 import tensorflow as tf
 from absl import logging
 
+from rembert_tf import atomic_files
 from rembert_tf.checkpoints import hub
 from rembert_tf.checkpoints.folder import check_replaceable, load_pretrained, save_pretrained
 from rembert_tf.checkpoints.vocabulary import config_for_tokenizer
 from rembert_tf.named_sizes import load_config
-from rembert_tf.pipelines import atomic_files, finetuning_data, readers
 from rembert_tf.pipelines import finetuning as batches
+from rembert_tf.pipelines import finetuning_data, readers
 from rembert_tf.pipelines.answer_ceiling import log_ceiling
 from rembert_tf.pipelines.features import Features
 from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig

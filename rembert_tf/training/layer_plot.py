@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from rembert_tf.pipelines import atomic_files
+from rembert_tf import atomic_files
 
 _INK, _PALE, _GRID = "#222222", "#b9c7d6", "#e6e6e6"
 _COLORS = ("#2f6db3", "#d9822b", "#4a9c6d", "#8d5fa8", "#b8860b", "#8a8a8a")

@@ -8,10 +8,11 @@ import keras
 import numpy as np
 from absl import logging
 
+from rembert_tf import atomic_files
 from rembert_tf.evaluation import retrieval
 from rembert_tf.evaluation import retrieval_files as label_files
 from rembert_tf.models.sentence_embedding import RemBertSentenceEncoder
-from rembert_tf.pipelines import atomic_files, retrieval_files, task_files, xtreme
+from rembert_tf.pipelines import retrieval_files, task_files, xtreme
 from rembert_tf.pipelines.retrieval_files import TatoebaSentences
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.training.config import check_sequence_length

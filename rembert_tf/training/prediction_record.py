@@ -6,7 +6,8 @@ import pathlib
 from collections.abc import Iterable
 from typing import Any
 
-from rembert_tf.pipelines import atomic_files, xtreme
+from rembert_tf import atomic_files
+from rembert_tf.pipelines import xtreme
 
 # What identifies one file that was read: its path below the data folder, its size and its hash.
 Fingerprint = dict[str, str | int]

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 from absl import logging
 
+from rembert_tf import atomic_files
 from rembert_tf.evaluation import retrieval
 from rembert_tf.evaluation.retrieval_files import Pair
 from rembert_tf.evaluation.thresholds import MiningThreshold, best_threshold
 from rembert_tf.models.sentence_embedding import RemBertSentenceEncoder
-from rembert_tf.pipelines import atomic_files, task_files, xtreme
+from rembert_tf.pipelines import task_files, xtreme
 from rembert_tf.pipelines.retrieval_files import BuccSentences, TatoebaSentences
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.training.config import PredictionConfig, check_sequence_length

@@ -6,7 +6,7 @@ import json
 import pathlib
 from typing import Any
 
-from rembert_tf.pipelines import atomic_files
+from rembert_tf import atomic_files
 
 # Settings that may change when a run is resumed; every other one decides what the run computes.
 _FREE_ON_RESUME = (

@@ -8,7 +8,8 @@ import keras
 import numpy as np
 from absl import logging
 
-from rembert_tf.pipelines import atomic_files, finetuning_data
+from rembert_tf import atomic_files
+from rembert_tf.pipelines import finetuning_data
 from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
 from rembert_tf.training.config import (
     DistributionConfig,

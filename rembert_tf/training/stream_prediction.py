@@ -9,7 +9,8 @@ from typing import BinaryIO, TextIO
 
 from absl import logging
 
-from rembert_tf.pipelines import atomic_files, xtreme
+from rembert_tf import atomic_files
+from rembert_tf.pipelines import xtreme
 from rembert_tf.pipelines.readers import get_reader
 from rembert_tf.training.config import PredictionConfig
 from rembert_tf.training.prediction import Predict, model_predictor
