@@ -74,7 +74,7 @@ def test_a_folder_without_weights_names_what_is_wanted_and_what_is_there(folder)
     assert str(error.value) == (
         f"{folder}: no model.safetensors, nor model.safetensors.index.json, pytorch_model.bin, "
         "pytorch_model.bin.index.json, tf_model.h5, tf_model.h5.index.json. Found: README.md, "
-        "config.json, model.safetensor, sentencepiece.model"
+        "config.json, model.safetensor, sentencepiece.model, tokenizer.json, tokenizer_config.json"
     )
     with pytest.raises(FileNotFoundError, match="nowhere"):
         hugging_face_folder.open_hugging_face_folder(folder / "nowhere")
