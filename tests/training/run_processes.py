@@ -3,8 +3,8 @@
     python run_processes.py '[{"binary": "pretrain", "flags": [...], "signals": [[7, 0.0, "SIGTERM"]]}, ...]'
 
 TensorFlow is imported once (hence imports that nothing uses here), and each process is a fork made before it starts. A
-signal is a step, a delay in seconds after the begin of that step, and a name. Prints a JSON list of [exit status,
-standard error].
+signal is a step, a delay in seconds after the begin of that step (or of the first later one), and a name. Prints a JSON
+list of [exit status, standard error].
 """
 
 import importlib
@@ -24,14 +24,17 @@ from rembert_tf.training.trainer import Trainer
 class SendSignals(keras.callbacks.Callback):
     def __init__(self, signals):
         super().__init__()
-        self._signals = signals
+        self._waiting = list(signals)
 
     def on_train_batch_begin(self, batch, logs=None):
-        for step, delay, name in self._signals:
-            if step == int(self.model.batch_number.numpy()) + 1:
-                threading.Timer(delay, os.kill, (os.getpid(), signal.Signals[name])).start()
-                if not delay:  # in this step, not somewhere near it
-                    threading.Event().wait(0.2)
+        # A run that was killed some time after a step may go on behind the step of the next kill: at once, then.
+        now = int(self.model.batch_number.numpy()) + 1
+        for due in [sent for sent in self._waiting if sent[0] <= now]:
+            self._waiting.remove(due)
+            _, delay, name = due
+            threading.Timer(delay, os.kill, (os.getpid(), signal.Signals[name])).start()
+            if not delay:  # in this step, not somewhere near it
+                threading.Event().wait(0.2)
 
 
 def run(job, stderr):

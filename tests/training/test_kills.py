@@ -34,7 +34,7 @@ def kill(chooser, number, kills):
     """
     part = (STEPS - CHECKPOINT_EVERY) // kills
     step = 1 + CHECKPOINT_EVERY + number * part + chooser.randrange(part)
-    return [step, chooser.choice([0, chooser.uniform(0.001, 0.1)]), "SIGKILL"]
+    return [step, chooser.choice([0, chooser.uniform(0.001, 0.03)]), "SIGKILL"]
 
 
 @pytest.fixture(scope="module", params=DEVICES)
