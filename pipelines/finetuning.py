@@ -81,8 +81,10 @@ class _BatchPlan:
     def __init__(self, features: Features, config: FinetuningDataConfig):
         self._num_rows = features.num_rows
         self._batch_size = config.batch_size
-        # Padded to one length, sequences need no company of their own length.
-        self._window = 1 if config.pad_to_max else config.bucket_batches
+        # A window is at most an eighth of an epoch: sorted by length as a whole, a small data set would make batches
+        # of like examples. Padded to one length, sequences need no company of their own length.
+        eighth = max(1, self._num_rows // (8 * self._batch_size))
+        self._window = 1 if config.pad_to_max else min(config.bucket_batches, eighth)
         self._seed = config.seed
         self._row_lengths = tf.constant(features.row_lengths, tf.int32)
 

@@ -78,8 +78,8 @@ class FinetuningDataConfig(LengthConfig):
     batch_size: int = _field(32, "Sequences in a training batch, over all devices (XTREME: 32).")
     bucket_batches: int = _field(
         32,
-        "Sequences of so many batches are sorted by their length, so that those of a batch need "
-        "little padding; 1: batches as they are drawn.",
+        "Sequences of so many batches (an eighth of an epoch, at most) are sorted by their length, so that those of a "
+        "batch need little padding; 1: batches as they are drawn.",
     )
     pad_to_max: bool = _field(
         False, "Pad every batch to `max_seq_length`: fixed shapes, which TPUs need."

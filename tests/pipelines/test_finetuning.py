@@ -82,7 +82,9 @@ def test_each_epoch_is_another_permutation_of_all_rows():
     assert rows_of(take(features, 14, bucket_batches=1)) == rows
 
 
-@pytest.mark.parametrize(("num_rows", "window"), [(50, 5), (7, 3), (3, 4), (64, 4), (130, 100)])
+@pytest.mark.parametrize(
+    ("num_rows", "window"), [(50, 5), (7, 3), (3, 4), (170, 5), (163, 3), (130, 100)]
+)
 def test_windows_hold_the_examples_that_they_would_hold_unsorted(num_rows, window):
     lengths = np.random.default_rng(0).integers(1, 30, num_rows)
     features = make_features(lengths)
@@ -100,8 +102,17 @@ def test_windows_hold_the_examples_that_they_would_hold_unsorted(num_rows, windo
         assert sum(counts > epoch) <= min(size, done - epoch * num_rows)
 
 
+def test_a_small_data_set_is_not_sorted_as_a_whole():
+    features = make_features(np.random.default_rng(1).integers(4, 120, 128))
+    drawn, bucketed = (take(features, 32, bucket_batches=window) for window in (1, 100))
+    widest = {max(features.row_lengths[rows_of([batch])]) for batch in bucketed[:4]}
+    assert rows_of(bucketed[:4]) != rows_of(drawn[:4])
+    # The first window is an eighth of the epoch: the rows of the first four batches, and no others.
+    assert sorted(rows_of(bucketed[:4])) == sorted(rows_of(drawn[:4])) and len(widest) > 1
+
+
 def test_sequences_of_similar_length_share_a_batch():
-    lengths = np.random.default_rng(1).integers(4, 120, 640)
+    lengths = np.random.default_rng(1).integers(4, 120, 2560)
     features = make_features(lengths)
 
     def padding(**changes):
