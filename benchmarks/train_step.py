@@ -8,7 +8,7 @@ side is one process that runs all its cells in a row, and the sides of a pair me
 many steps as take about a second; tokens are all tokens of the batch. Peak memory is VmHWM of the cell less VmHWM
 after the imports; both are given.
 
-    python benchmarks/train_step.py                                  # all cells, about ten minutes
+    python benchmarks/train_step.py                                  # all cells, a quarter of an hour
     python benchmarks/train_step.py --vocab_sizes 250300 --dtypes float32 --batch_sizes 32 --peers transformers
 
 Needs the extra [benchmarks], and 16 GB of free memory for the largest cell of transformers.
@@ -37,7 +37,7 @@ def main():
     print(f"processor: {processor()}\n")
     for peer in arguments.peers:
         print(f"## Beside {peer}, {TABLES[peer]} tables\n")
-        print(pair(peer, arguments), flush=True)
+        measure_pair(peer, arguments)
 
 
 def parse_arguments():
@@ -64,13 +64,14 @@ def parse_arguments():
     return parser.parse_args()
 
 
-def pair(peer, arguments):
-    """Measures our step beside a peer's in all cells; returns a Markdown table."""
-    lines = [
+def measure_pair(peer, arguments):
+    """Measures our step beside a peer's in all cells; prints a line of the table after each."""
+    print(
         f"| vocabulary | batch | dtype | rembert_tf, tokens/s | {peer}, tokens/s | ratio "
-        "| rembert_tf's peak, MB | peer's peak, MB | ratio |",
+        "| rembert_tf's peak, MB | peer's peak, MB | ratio |\n"
         "| ---: | ---: | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-    ]
+        flush=True,
+    )
     with tempfile.TemporaryDirectory() as folder:
         start = lambda side: side_by_side.Worker([sys.executable, WORKER, side], folder)  # noqa: E731
         with start("rembert_tf") as ours, start(peer) as theirs:
@@ -87,8 +88,9 @@ def pair(peer, arguments):
                     "predictions": arguments.predictions,
                 }  # fmt: skip
                 tokens, peaks = measure(workers, cell, arguments)
-                lines.append(row(cell, tokens, peaks, [w.ready["after_import"] for w in workers]))
-    return "\n".join(lines) + "\n"
+                base = [worker.ready["after_import"] for worker in workers]
+                print(row(cell, tokens, peaks, base), flush=True)
+    print()
 
 
 def measure(workers, cell, arguments):
@@ -103,7 +105,6 @@ def measure(workers, cell, arguments):
             answer = worker.ask(steps=steps[side])
             tokens[side].append(cell["batch_size"] * cell["length"] / answer["seconds"])
             peaks[side] = answer["peak"]
-        print(".", end="", flush=True, file=sys.stderr)
     return tokens, peaks
 
 

@@ -23,8 +23,6 @@ from rembert_tf.training.execution import Execution
 from rembert_tf.training.loss_values import in_float32, one_for_each_slot, slot_weights, unreduced
 from rembert_tf.training.micro_batches import sum_over_micro_batches
 
-SUM = tf.distribute.ReduceOp.SUM
-
 
 @keras.saving.register_keras_serializable(package="rembert_tf")
 class Trainer(Execution):
@@ -136,18 +134,17 @@ class Trainer(Execution):
             the optimizer skipped the update.
         """
         features, _, sample_weight = keras.utils.unpack_x_y_sample_weight(data)
-        replica = tf.distribute.get_replica_context()
         weight = tf.reduce_sum(slot_weights(features, sample_weight))
         # One vector, one message to the other replicas. A float32 holds up to 16.7 million tokens exactly.
         sums = tf.stack([weight, _number_of_tokens(features), tf.cast(stop, tf.float32)])
-        total_weight, tokens, stop = tf.unstack(replica.all_reduce(SUM, sums))
+        total_weight, tokens, stop = tf.unstack(_sum_over_replicas(sums))
         gradients = sum_over_micro_batches(
             lambda part: self._gradients_of_part(part, total_weight),
             data,
             self._gradient_accumulation_steps,
             self.trainable_variables,
         )
-        gradients = replica.all_reduce(SUM, gradients)
+        gradients = _sum_over_replicas(gradients)
         gradient_norm = tf.linalg.global_norm(gradients) / self.optimizer.scale_loss(1.0)
         updates_before = tf.identity(self.optimizer.iterations.value)
         self.optimizer.apply(gradients, self.trainable_variables)
@@ -212,6 +209,18 @@ class Trainer(Execution):
     def from_config(cls, config):
         """Makes a trainer from `get_config`'s result."""
         return cls(keras.saving.deserialize_keras_object(config["model"]))
+
+
+def _sum_over_replicas(values):
+    """Returns the sums over all replicas of a nest of tensors.
+
+    A single replica's values are their own sums. `all_reduce` would say the same, but registers a gradient that
+    TensorFlow never forgets: the graph of the step, with weights and slots, would outlive the trainer.
+    """
+    replica = tf.distribute.get_replica_context()
+    if replica.num_replicas_in_sync == 1:
+        return values
+    return replica.all_reduce(tf.distribute.ReduceOp.SUM, values)
 
 
 def _number_of_tokens(features) -> tf.Tensor:

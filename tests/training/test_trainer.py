@@ -4,10 +4,13 @@ Where a test here fails after an update of Keras, `rembert_tf/training/execution
 `trainer.py` are the files to change. `test_law.py` has the law as a table.
 """
 
+import gc
+
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.framework.func_graph import FuncGraph
 
 from rembert_tf.config import RemBertConfig
 from rembert_tf.models.masked_lm import RemBertForMaskedLM
@@ -304,3 +307,13 @@ def test_a_users_own_loss_gives_one_number_on_one_and_two_replicas(mirrored):
         )
         losses.append(trainer.fit(data.batch(4), epochs=3, verbose=0).history["loss"])
     np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+
+def test_a_trainer_that_is_gone_leaves_no_graph_behind():
+    """Several trainings in one process need the memory of one: a graph that stays keeps weights and slots."""
+    graphs = []
+    for _ in range(3):
+        train(ONE_DEVICE, small_config())
+        gc.collect()
+        graphs.append(sum(isinstance(thing, FuncGraph) for thing in gc.get_objects()))
+    assert graphs[2] == graphs[1]
