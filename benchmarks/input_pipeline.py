@@ -76,7 +76,7 @@ def parse_arguments():
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--text", default="pipelines/sample/text", help="as for rembert-build-data")
-    parser.add_argument("--megabytes", type=float, default=12, help="of text, in all")
+    parser.add_argument("--megabytes", type=float, default=48, help="of text, in all")
     parser.add_argument("--vocab_size", type=int, default=5000)
     parser.add_argument("--tokenizer", help="a vocabulary, in place of one that is trained first")
     parser.add_argument("--rounds", type=int, default=3)

@@ -10,10 +10,18 @@ from rembert_tf.pipelines.stateless_random import Stream, hash_uint32
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
 
+_PIECES_AT_ONCE = 1 << 16
+
+
+def batches_at_once(config: PretrainingDataConfig) -> int:
+    """Returns how many batches are best masked together: a small one costs hardly more than its operations' calls."""
+    return max(1, _PIECES_AT_ONCE // (config.batch_size * config.max_seq_length))
+
+
 def batch_function(
     config: PretrainingDataConfig, tokenizer: RemBertTokenizer, *, seed: int, rows: range
 ) -> Callable:
-    """Makes the function from sequences to a masked batch.
+    """Makes the function from sequences to masked batches; a batch does not depend on those beside it.
 
     Args:
         config: The settings.
@@ -22,20 +30,24 @@ def batch_function(
         rows: Which rows of each batch to make.
 
     Returns:
-        A function of (batch number int64 [], sequences int32 [rows, T]), which returns features, labels and weights as
-        `make_pretraining_dataset` says.
+        A function of (batch numbers int64 [K], sequences int32 [K, rows, T]), which returns features, labels and weights
+        as `make_pretraining_dataset` says, each `[K, ...]`.
     """
     masking = DynamicMasking.of(config, tokenizer, seed=seed)
 
     @tf.function(
         input_signature=[
-            tf.TensorSpec([], tf.int64),
-            tf.TensorSpec([len(rows), config.max_seq_length], tf.int32),
+            tf.TensorSpec([None], tf.int64),
+            tf.TensorSpec([None, len(rows), config.max_seq_length], tf.int32),
         ],
         autograph=False,
     )
-    def to_batch(number, sequences):
-        examples = number * config.batch_size + tf.range(rows.start, rows.stop, dtype=tf.int64)
+    def to_batches(numbers, sequences):
+        examples = numbers[:, tf.newaxis] * config.batch_size + tf.range(
+            rows.start, rows.stop, dtype=tf.int64
+        )
+        examples = tf.reshape(examples, [-1])
+        sequences = tf.reshape(sequences, [-1, config.max_seq_length])
         masked = masking(sequences, examples)
         features = {
             "input_ids": masked["input_ids"],
@@ -44,9 +56,12 @@ def batch_function(
             "masked_lm_positions": masked["masked_lm_positions"],
             "dropout_keys": hash_uint32(seed, Stream.DROPOUT, examples),
         }
-        return features, masked["masked_lm_ids"], masked["masked_lm_weights"]
+        made = features, masked["masked_lm_ids"], masked["masked_lm_weights"]
+        return tf.nest.map_structure(
+            lambda part: tf.reshape(part, [-1, len(rows), *part.shape[1:]]), made
+        )
 
-    return to_batch
+    return to_batches
 
 
 def rows_of_worker(batch_size: int, worker: int, workers: int) -> range:

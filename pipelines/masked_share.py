@@ -54,7 +54,7 @@ def check_training(
     config: PretrainingDataConfig,
     packer: Packer,
     runs: Sequence[Run],
-    to_batch: Callable,
+    to_batches: Callable,
     rows: int,
 ):
     """Masks a few sequences from the beginning of each language, and logs the share.
@@ -63,7 +63,7 @@ def check_training(
         config: The settings.
         packer: Cuts documents into sequences.
         runs: The first run of each language.
-        to_batch: What `batch_function` made.
+        to_batches: What `batch_function` made.
         rows: Rows that it takes.
 
     Raises:
@@ -79,7 +79,8 @@ def check_training(
     sequences = documents.map(lambda block: packer.pack(*block)[:few]).unbatch().repeat()
     share = MaskedShare()
     with record_reader.naming_damage():
-        for number, batch in enumerate(sequences.batch(rows).take(-(-_SEQUENCES // rows))):
-            features, _, weights = to_batch(number, batch)
+        batches = sequences.batch(rows).batch(-(-_SEQUENCES // rows))
+        for several in batches.take(1):
+            features, _, weights = to_batches(tf.range(len(several), dtype=tf.int64), several)
             share.add(features["attention_mask"], weights)
     share.check(config, "training")

@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from rembert_tf.pipelines import data_service, masked_share, record_reader, sampling, sequences
 from rembert_tf.pipelines.config import PretrainingDataConfig
-from rembert_tf.pipelines.masked_batches import batch_function, rows_of_worker
+from rembert_tf.pipelines.masked_batches import batch_function, batches_at_once, rows_of_worker
 from rembert_tf.pipelines.packing import Packer
 from rembert_tf.pipelines.readable_records import open_records, records_by_language
 from rembert_tf.pipelines.stateless_random import word_of
@@ -70,9 +70,9 @@ def make_pretraining_dataset(
     stream = sequences.training_stream(packer, config.shuffle_buffer, config.seed)
     streams = []
     records = records_by_language(config, manifest, "train")
-    to_batch = batch_function(config, tokenizer, seed=config.seed, rows=rows)
+    to_batches = batch_function(config, tokenizer, seed=config.seed, rows=rows)
     begins = [runs[0] for runs, _ in records.values()]
-    masked_share.check_training(config, packer, begins, to_batch, len(rows))
+    masked_share.check_training(config, packer, begins, to_batches, len(rows))
     for language, (runs, index) in records.items():
         epochs = sequences.Epochs(packer, index, runs)
         # The name, not the place in the list: a language keeps its order when others come and go.
@@ -91,11 +91,15 @@ def make_pretraining_dataset(
     if config.data_service:
         batches = data_service.of_this_worker(batches)
 
-    def mask(number, batch):
-        batch = tf.ensure_shape(batch, [config.batch_size, config.max_seq_length])
-        return number, to_batch(number, batch[rows.start : rows.stop])
+    def mask(numbers, several):
+        several = tf.ensure_shape(several, [None, config.batch_size, config.max_seq_length])
+        return numbers, to_batches(numbers, several[:, rows.start : rows.stop])
 
-    masked = batches.map(mask, num_parallel_calls=config.num_parallel_calls or tf.data.AUTOTUNE)
+    masked = (
+        batches.batch(batches_at_once(config))
+        .map(mask, num_parallel_calls=config.num_parallel_calls or tf.data.AUTOTUNE)
+        .unbatch()
+    )
     # Workers need not ask each other in every step whether there is one more batch.
     endless = tf.data.experimental.assert_cardinality(tf.data.INFINITE_CARDINALITY)
     masked = _with_options(masked.apply(endless))
@@ -130,7 +134,7 @@ def make_evaluation_datasets(
     manifest = open_records(config, tokenizer)
     packer = _packer(config, tokenizer)
     heldout = sequences.heldout_batches(packer, config.batch_size)
-    to_batch = batch_function(
+    to_batches = batch_function(
         config, tokenizer, seed=_EVALUATION_SEED, rows=range(config.batch_size)
     )
     datasets, share = {}, masked_share.MaskedShare()
@@ -141,8 +145,7 @@ def make_evaluation_datasets(
             numbers = tf.constant([available, wanted], tf.int64)
             with record_reader.naming_damage():
                 packed = heldout(*record_reader.as_tensors(runs), numbers)
-            batches = [to_batch(number, batch) for number, batch in enumerate(packed)]
-            stacked = tf.nest.map_structure(lambda *parts: tf.stack(parts), *batches)
+            stacked = to_batches(tf.range(len(packed), dtype=tf.int64), packed)
             datasets[language] = _with_options(tf.data.Dataset.from_tensor_slices(stacked))
             features, _, weights = stacked
             share.add(features["attention_mask"], weights)
