@@ -24,7 +24,7 @@ PACKAGES = [
 
 SERVE = ["aiohttp>=3.9"]
 ONNX = ["onnx>=1.23", "onnxruntime>=1.32", "tf2onnx>=1.17"]
-TEST = ["pytest>=9", *SERVE, *ONNX]
+TEST = ["pytest>=9", "pytest-xdist>=3.8", *SERVE, *ONNX]
 HUGGING_FACE = ["huggingface_hub>=1"]
 # Model Garden lives on Keras 2 (tf-keras): a peer to compare with, never a run-time requirement.
 MODEL_GARDEN = ["tf-models-official>=2.20,<2.21", "tf-keras>=2.20,<2.21"]
@@ -89,6 +89,7 @@ setup(
             "rembert-predict = rembert_tf.bin.predict:run",
             "rembert-convert = rembert_tf.bin.convert:run",
             "rembert-sweep-layers = rembert_tf.bin.sweep_layers:run",
+            "rembert-make-labels = rembert_tf.bin.make_labels:run",
             "rembert-evaluate = rembert_tf.bin.evaluate:run",
             "rembert-export = rembert_tf.bin.export:run",
         ]

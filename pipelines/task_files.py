@@ -52,7 +52,8 @@ def find_files(
     for pattern in patterns:
         path, _, only = pattern.partition("#")
         if only in ("", language):
-            found = sorted(pathlib.Path(folder).glob(_with_language(path, language)))
+            found = pathlib.Path(folder).glob(_with_language(path, language))
+            found = sorted(found, key=lambda path: (path.name, path))  # XTREME's order of treebanks
             if found := tuple(path for path in found if path.is_file()):
                 return found
     first, _, only = patterns[0].partition("#")
@@ -76,9 +77,32 @@ def find_languages(task: xtreme.Task, folder: str | pathlib.Path, split: str) ->
         ValueError: the task has no such split.
         FileNotFoundError: there is no file of this split at all.
     """
+    languages = languages_with_files(task, folder, split)
+    if not languages:
+        pattern = _patterns(task, split)[0].partition("#")[0]
+        first = pathlib.Path(folder, pattern.format(language="<language>"))
+        raise FileNotFoundError(
+            f"No file {first.name} of the task {task.name} in {first.parent} "
+            f"({_describe(first.parent)})."
+        )
+    absent = [language for language in task.languages if language not in languages]
+    logging.info(
+        "%s %s: files for %d languages (%s)%s", task.name, split, len(languages),
+        " ".join(languages), f"; XTREME has also {' '.join(absent)}" if absent else "",
+    )  # fmt: skip
+    return languages
+
+
+def languages_with_files(
+    task: xtreme.Task, folder: str | pathlib.Path, split: str
+) -> tuple[str, ...]:
+    """Returns the languages that have a file of this split, sorted by their code; perhaps none.
+
+    Raises:
+        ValueError: the task has no such split.
+    """
     languages = set()
-    patterns = _patterns(task, split)
-    for pattern in patterns:
+    for pattern in _patterns(task, split):
         path, _, only = pattern.partition("#")
         expression = path_expression(pattern)
         for found in pathlib.Path(folder).glob(_with_language(path, "*")):
@@ -89,19 +113,7 @@ def find_languages(task: xtreme.Task, folder: str | pathlib.Path, split: str) ->
                 languages.add(match["language"])
             elif match:
                 languages.update([only] if only else task.languages)
-    if not languages:
-        first = pathlib.Path(folder, patterns[0].format(language="<language>").partition("#")[0])
-        raise FileNotFoundError(
-            f"No file {first.name} of the task {task.name} in {first.parent} "
-            f"({_describe(first.parent)})."
-        )
-    languages = tuple(sorted(languages))
-    absent = [language for language in task.languages if language not in languages]
-    logging.info(
-        "%s %s: files for %d languages (%s)%s", task.name, split, len(languages),
-        " ".join(languages), f"; XTREME has also {' '.join(absent)}" if absent else "",
-    )  # fmt: skip
-    return languages
+    return tuple(sorted(languages))
 
 
 def path_expression(pattern: str) -> re.Pattern:

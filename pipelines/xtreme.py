@@ -41,6 +41,11 @@ UPOS_TAGS = tuple(
 )
 # The languages whose answers `evaluation/question_answering.py` has a rule to split into words.
 ANSWER_LANGUAGES = tuple("ar bn de el en es fi hi id ja ko ru sw te th tr vi zh".split())
+# How TyDiQA's authors name the files that XTREME's script renames.
+_TYDIQA_NAMES = {
+    "ar": "arabic", "bn": "bengali", "en": "english", "fi": "finnish", "id": "indonesian",
+    "ko": "korean", "ru": "russian", "sw": "swahili", "te": "telugu",
+}  # fmt: skip
 _SQUAD = {
     "train": ("squad/train-v1.1.json#en",),
     TRANSLATE_TRAIN: (
@@ -63,8 +68,14 @@ TASKS = {
                     "xnli/train-{language}.tsv",
                     "XNLI-MT-1.0/multinli/multinli.train.{language}.tsv",
                 ),
-                "dev": ("xnli/dev-{language}.tsv", "XNLI-1.0/xnli.dev.tsv"),
-                "test": ("xnli/test-{language}.tsv", "XNLI-1.0/xnli.test.tsv"),
+                **{
+                    split: (
+                        f"xnli/{split}-{{language}}.tsv",
+                        f"XNLI-1.0/xnli.{split}.tsv",
+                        f"XNLI-1.0/xnli.{split}.jsonl",
+                    )
+                    for split in ("dev", "test")
+                },
                 TRANSLATE_TRAIN: (
                     "xnli/translate-train/en-{language}-translated.tsv",
                     "XNLI/translate-train/en-{language}-translated.tsv",
@@ -133,7 +144,7 @@ TASKS = {
             files={
                 **_SQUAD,
                 "dev": ("squad/dev-v1.1.json#en",),
-                "test": ("xquad/xquad.{language}.json",),
+                "test": ("xquad/xquad.{language}.json", "xquad-master/xquad.{language}.json"),
             },
         ),
         Task(
@@ -145,9 +156,13 @@ TASKS = {
                 **_SQUAD,
                 "dev": (
                     "mlqa/MLQA_V1/dev/dev-context-{language}-question-{language}.json",
+                    "MLQA_V1/dev/dev-context-{language}-question-{language}.json",
                     "squad/dev-v1.1.json#en",
                 ),
-                "test": ("mlqa/MLQA_V1/test/test-context-{language}-question-{language}.json",),
+                "test": (
+                    "mlqa/MLQA_V1/test/test-context-{language}-question-{language}.json",
+                    "MLQA_V1/test/test-context-{language}-question-{language}.json",
+                ),
             },
             model_of="xquad",
         ),
@@ -159,7 +174,14 @@ TASKS = {
             # TyDiQA's dev files are XTREME's test files: there are no others.
             files={
                 "train": ("tydiqa/tydiqa-goldp-v1.1-train/tydiqa.goldp.{language}.train.json",),
-                "test": ("tydiqa/tydiqa-goldp-v1.1-dev/tydiqa.goldp.{language}.dev.json",),
+                "test": (
+                    "tydiqa/tydiqa-goldp-v1.1-dev/tydiqa.goldp.{language}.dev.json",
+                    *(
+                        f"{folder}tydiqa-goldp-v1.1-dev/tydiqa-goldp-dev-{name}.json#{language}"
+                        for folder in ("tydiqa/", "")
+                        for language, name in _TYDIQA_NAMES.items()
+                    ),
+                ),
                 TRANSLATE_TRAIN: (
                     "tydiqa/translate-train/tydiqa.translate.train.en-{language}.json",
                     "TyDiQA-GoldP/translate-train/tydiqa.translate.train.en-{language}.json",

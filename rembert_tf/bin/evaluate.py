@@ -2,10 +2,11 @@ r"""Scores predictions by language, as XTREME does and corrected, with the gap t
 
 Reads `<prediction_folder>/<task>/<split>-<language>.tsv` (`.json` for questions; the nine tasks
 xnli, pawsx, udpos, panx, xquad, mlqa, tydiqa, bucc2018, tatoeba) and gold labels in the same layout:
-XTREME's label files, its data files with the label in the last column, or question files as
-published. Prints tables; writes XTREME's official scores to `--output_file`, and `scores.json`,
-`report.md` and plots into `--output_dir`. Several prediction folders are averaged, and
-`--compare_with` puts another run beside this one.
+XTREME's label files, or its data files with the label in the last column. Data sets as published do
+as well, such as XNLI-1.0/xnli.test.tsv or treebanks: see `rembert-make-labels`. Prints tables; writes
+XTREME's official scores to `--output_file`, and `scores.json`, `report.md` and plots into
+`--output_dir`. Several prediction folders, or one that holds seed_1, seed_2, ..., are averaged, with
+sample standard deviations (n - 1). `--compare_with` puts another run beside this one.
 
 Examples:
   rembert-evaluate --prediction_folder=predictions --label_folder=labels \
@@ -26,7 +27,7 @@ def define_flags() -> None:
 
 def main() -> None:
     """Scores what the flags name."""
-    from rembert_tf.evaluation import conll, files, report, runs
+    from rembert_tf.evaluation import conll, files, official_scores, report, runs
     from rembert_tf.evaluation.xtreme import evaluate_folders
 
     config = dataclass_flags.from_flags(EvaluationConfig)
@@ -46,7 +47,7 @@ def main() -> None:
         scores = runs.side_by_side(scores, *config.comparison())
     print(report.tables(scores))
     if config.output_file:
-        files.write_atomically(config.output_file, report.official_json(scores))
+        files.write_atomically(config.output_file, official_scores.official_json(scores))
         print(f"Wrote {config.output_file}")
     if config.output_dir:
         for path in report.write_report(scores, config.output_dir):

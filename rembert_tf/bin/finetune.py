@@ -8,9 +8,12 @@ metrics.jsonl, tensorboard/, loss.png.
 The recipes flags/recipes/<task>.flags hold the settings of the paper and XTREME. Without one, the defaults of the
 optimizer are those of pre-training (Chung et al. 2021, Table 14), whose learning rate is too high for most fine-tuning.
 
---num_seeds=3 runs three seeds, in seed_1/ to seed_3/, and writes the mean score to summary.json. --task=all runs every
-task that has training data in --data_dir, each with its recipe, in folders of their names; flags given beside it come
-before those of the recipes.
+--num_seeds=3 runs three seeds, in seed_1/ to seed_3/, and writes the mean dev score to summary.json; for test scores,
+rembert-predict --model=<model_dir> predicts with all three, and rembert-evaluate averages.
+
+--task=all runs every task that has its files in --data_dir, each with its recipe, in folders of their names; flags
+given beside it come before those of the recipes. A task that lacks a file is left out, in a line that names the file,
+before the first step is trained. An error within a task ends the run; what is done stays done with --resume.
 
 SIGTERM (or one Ctrl-C) ends a run after its step with a checkpoint and exit status 75: the same command with --resume
 goes on from there. A second signal ends it at once. An error is one line and exit status 1.
@@ -19,6 +22,7 @@ Examples:
   rembert-finetune --task=udpos --data_dir=pipelines/sample --init_checkpoint=demo/pretrained/model \
       --model_dir=demo/udpos --learning_rate=1e-3 --epochs=8
   rembert-finetune --flagfile=flags/recipes/xnli.flags --data_dir=download --init_checkpoint=rembert --model_dir=xnli
+  rembert-finetune --flagfile=flags/recipes/all.flags --data_dir=download --init_checkpoint=rembert --model_dir=runs
 """
 
 import pathlib
@@ -77,44 +81,76 @@ def finetune_task() -> float:
 def finetune_all(arguments: list[str]) -> None:
     """Fine-tunes on one task after the other, each with its recipe, under the arguments of the command line.
 
-    Tasks without a training file are left out, and so are those that another task's model predicts. `summary.json`
-    is written after each task, so that an error in one leaves the scores of those before it.
+    A task that lacks a file to train on or to select by is left out, and so is one that another task's model predicts:
+    both are told before the first step, and again at the end. Any other error ends the whole run, which `--resume`
+    takes up again. `summary.json` is written after each task, so that an error in one leaves the scores of those
+    before it.
     """
+    _check_for_all_tasks()
+    model_dir = pathlib.Path(flags.FLAGS.model_dir)
+    tasks, left_out = [], []
+    for name in xtreme.TRAINABLE:
+        if model_of := xtreme.get_task(name).model_of:
+            absent = " (left out)" if model_of in left_out else ""
+            logging.info("%s: predicted by the model of %s%s", name, model_of, absent)
+            continue
+        _parse_for(name, arguments, model_dir)
+        lacking = _what_is_lacking(dataclass_flags.from_flags(FinetuningDataConfig))
+        if lacking:
+            logging.info("%s is left out. %s", name, lacking)
+        (left_out if lacking else tasks).append(name)
+    if not tasks:
+        raise FileNotFoundError(
+            f"No task has training files in {flags.FLAGS.train_language} here. "
+            f"Received: data_dir={flags.FLAGS.data_dir!r}"
+        )
+    scores = {}
+    for number, name in enumerate(tasks, start=1):
+        logging.info("task %d of %d: %s", number, len(tasks), name)
+        _parse_for(name, arguments, model_dir)
+        scores[name] = finetune_task()
+        atomic_files.write_json(model_dir / "summary.json", scores)
+    logging.info("dev scores: %s", ", ".join(f"{n} {100 * s:.2f} %" for n, s in scores.items()))
+    if left_out:
+        logging.info("left out for want of files: %s", ", ".join(left_out))
+
+
+def _check_for_all_tasks() -> None:
     if flags.FLAGS.distribution == "multi_worker":
         raise ValueError(
             "Several workers are one run: start it once for each task. "
             "Received: task='all', distribution=multi_worker"
         )
-    data_dir, language = flags.FLAGS.data_dir, flags.FLAGS.train_language
-    model_dir = pathlib.Path(flags.FLAGS.model_dir)
-    tasks = [name for name in xtreme.TRAINABLE if _has_own_data(name, data_dir, language)]
-    if not tasks:
-        raise FileNotFoundError(
-            f"No task has training files in {language} here. Received: data_dir={data_dir!r}"
-        )
-    scores, verbosity = {}, logging.get_verbosity()
-    for number, name in enumerate(tasks, start=1):
-        logging.info("task %d of %d: %s", number, len(tasks), name)
-        flags.FLAGS.unparse_flags()
-        recipe = f"--flagfile={RECIPES / name}.flags"
-        own = [f"--task={name}", f"--model_dir={model_dir / name}"]
-        flags.FLAGS([sys.argv[0], recipe, *arguments, *own])
-        logging.set_verbosity(verbosity)  # parsing has set it anew
-        scores[name] = finetune_task()
-        atomic_files.write_json(model_dir / "summary.json", scores)
-    logging.info("dev scores: %s", ", ".join(f"{n} {100 * s:.2f} %" for n, s in scores.items()))
+    for name in ("train_files", "dev_file"):
+        if flags.FLAGS[name].value:
+            raise ValueError(
+                f"`{name}` belongs to one task. Received: task='all', {name}={flags.FLAGS[name].value}"
+            )
 
 
-def _has_own_data(name: str, data_dir: str, language: str) -> bool:
-    task = xtreme.get_task(name)
-    if task.model_of:
-        logging.info("%s: predicted by the model of %s", name, task.model_of)
-        return False
+def _parse_for(name: str, arguments: list[str], model_dir: pathlib.Path) -> None:
+    """Parses the flags of a task: its recipe, then the command line, then what is the task's own."""
+    verbosity = logging.get_verbosity()
+    recipe = f"--flagfile={RECIPES / name}.flags"
+    own = [f"--task={name}", f"--model_dir={model_dir / name}"]
+    flags.FLAGS.unparse_flags()
+    flags.FLAGS([sys.argv[0], recipe, *arguments, *own])
+    logging.set_verbosity(verbosity)  # parsing has set it anew
+
+
+def _what_is_lacking(data: FinetuningDataConfig) -> str:
+    """Returns in a sentence which file a task lacks; "" if none."""
+    task = xtreme.get_task(data.task)
+    wanted = [("train", data.train_language)]
+    if not data.dev_fraction:
+        wanted.append(("dev", data.train_language))
+    wanted += [(xtreme.TRANSLATE_TRAIN, language) for language in data.translate_train]
     try:
-        return bool(task_files.find_files(task, data_dir, "train", language))
-    except FileNotFoundError as error:
-        logging.info("%s is left out. %s", name, error)
-        return False
+        for split, language in wanted:
+            task_files.find_files(task, data.data_dir, split, language)
+    except (FileNotFoundError, ValueError) as error:
+        return str(error)
+    return ""
 
 
 def run() -> None:

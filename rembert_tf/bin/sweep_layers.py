@@ -6,14 +6,17 @@ model, language and layer) and layers.png. --procedure=figure2 is that of Chung 
 vectors are moved by the mean difference of the very pairs that are scored. --procedure=tatoeba is XTREME's, whose score
 at one layer is what `rembert-predict --task=tatoeba --layer=N` gives.
 
+The recipes flags/recipes/layers_figure2.flags and layers_tatoeba.flags hold the settings of the two procedures. What
+they choose, rembert-predict takes: --task=tatoeba --layer=N.
+
 Tatoeba has test files only: who takes the layer that is best there has chosen it by test scores, so choose it by other
 parallel files.
 
 Examples:
   rembert-sweep-layers --models=trained=runs/lm/model --random_encoder --parallel_files=wmt.en,wmt.de \
       --output_dir=layers
-  rembert-sweep-layers --models=google/rembert --procedure=tatoeba --data_dir=download --label_folder=labels \
-      --output_dir=layers_tatoeba
+  rembert-sweep-layers --flagfile=flags/recipes/layers_tatoeba.flags --models=google/rembert --data_dir=download \
+      --label_folder=labels --output_dir=layers_tatoeba
 """
 
 from rembert_tf.flags import binary, dataclass_flags

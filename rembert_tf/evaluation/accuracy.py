@@ -26,7 +26,7 @@ def accuracy(gold: Sequence[Hashable], predicted: Sequence[Hashable]) -> float:
 
 
 def read_labels(
-    path: str, allowed: Collection[str], aliases: Mapping[str, str] | None = None
+    path: files.Source, allowed: Collection[str], aliases: Mapping[str, str] | None = None
 ) -> list[str]:
     """Reads one label a line, the last column where there are several.
 
@@ -54,7 +54,9 @@ def read_labels(
     return labels
 
 
-def unknown_label_message(path: str, number: int, label: str, allowed: Collection[str]) -> str:
+def unknown_label_message(
+    path: files.Source, number: int, label: str, allowed: Collection[str]
+) -> str:
     """Returns the error text for a line whose last column is no label of the task."""
     if not label:
         return f"{path}:{number}: no label in this line. Allowed: {', '.join(sorted(allowed))}."
@@ -66,7 +68,10 @@ def unknown_label_message(path: str, number: int, label: str, allowed: Collectio
 
 
 def check_same_length(
-    gold_path: str, gold: Sequence[Hashable], predicted_path: str, predicted: Sequence[Hashable]
+    gold_path: files.Source,
+    gold: Sequence[Hashable],
+    predicted_path: str,
+    predicted: Sequence[Hashable],
 ) -> None:
     """Raises `ValueError` naming both files and the first line that one of them lacks."""
     if len(gold) != len(predicted):

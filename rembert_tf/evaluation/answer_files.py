@@ -16,8 +16,9 @@ def read_gold_answers(path: str) -> dict[str, list[str]]:
     (`pipelines/answer_spans.py`): each question has an answer of its own.
 
     Raises:
-        ValueError: the file is no such JSON, or every answer is empty, as in
-            the test files that XTREME's download script blanks. The message names file and id.
+        NoLabelsError: every answer is empty, as in the test files that XTREME's download script
+            blanks.
+        ValueError: the file is no such JSON; the message names file and id.
     """
     value = _load(path)
     documents = value.get("data") if isinstance(value, dict) else value
@@ -33,7 +34,7 @@ def read_gold_answers(path: str) -> dict[str, list[str]]:
     if not gold:
         raise ValueError(f"{path}: the file holds no question.")
     if not any(answer.strip() for answers in gold.values() for answer in answers):
-        raise ValueError(
+        raise files.NoLabelsError(
             f"{path}: none of the {len(gold)} questions has an answer: this is a test file without "
             "labels, as XTREME's download script leaves it, or its answers were taken out."
         )

@@ -23,14 +23,15 @@ class EvaluationConfig:
         default=(),
         metadata={
             "help": "Folder of predictions: <task>/<split>-<language>.tsv (.json for questions), as "
-            "XTREME wants them. Several, separated by commas, are runs (seeds) to be averaged."
+            "XTREME wants them. Several, separated by commas, or a folder of seed_1, seed_2, ..., are "
+            "runs (seeds) to be averaged."
         },
     )
     label_folder: str | None = dataclasses.field(
         default=None,
         metadata={
-            "help": "Folder of gold labels in the same layout: XTREME's label files, or its data "
-            "files with the label in the last column, or question files as published."
+            "help": "Folder of gold labels in the same layout: XTREME's label files, or its data files with "
+            "the label in the last column. Or of data sets as published, see rembert-make-labels."
         },
     )
     output_file: str | None = dataclasses.field(

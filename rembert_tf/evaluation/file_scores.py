@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from rembert_tf.evaluation import (
     accuracy,
     answer_files,
+    files,
     question_answering,
     retrieval_files,
     tagging,
@@ -46,12 +47,14 @@ class FileScores:
     remarks: dict[str, tuple[int, str]] = dataclasses.field(default_factory=dict)
 
 
-def score_file(task: Task, gold_path: str, predicted_path: str, language: str) -> FileScores:
+def score_file(
+    task: Task, gold_path: files.Source, predicted_path: str, language: str
+) -> FileScores:
     """Scores a prediction file.
 
     Args:
         task: the task.
-        gold_path: the label file.
+        gold_path: the label file, or one made of data as published.
         predicted_path: the prediction file.
         language: language code, which says how the answers to questions are split into words.
 
@@ -72,14 +75,18 @@ def score_file(task: Task, gold_path: str, predicted_path: str, language: str) -
     return dataclasses.replace(result, scores=percent, remarks=remarks)
 
 
-def _score_labels(task: Task, gold_path: str, predicted_path: str, language: str) -> FileScores:
+def _score_labels(
+    task: Task, gold_path: files.Source, predicted_path: str, language: str
+) -> FileScores:
     gold = accuracy.read_labels(gold_path, task.labels, task.aliases)
     predicted = accuracy.read_labels(predicted_path, task.prediction_labels, task.aliases)
     accuracy.check_same_length(gold_path, gold, predicted_path, predicted)
     return FileScores(scores={"accuracy": accuracy.accuracy(gold, predicted)}, examples=len(gold))
 
 
-def _score_tags(task: Task, gold_path: str, predicted_path: str, language: str) -> FileScores:
+def _score_tags(
+    task: Task, gold_path: files.Source, predicted_path: str, language: str
+) -> FileScores:
     gold_file = tagging.read_tags(gold_path, task.labels)
     predicted_file = tagging.read_tags(predicted_path, task.prediction_labels)
     tagging.check_same_shape(gold_file, predicted_file)
@@ -104,7 +111,9 @@ def _score_tags(task: Task, gold_path: str, predicted_path: str, language: str) 
     return FileScores(scores=scores, examples=len(gold), remarks=remarks)
 
 
-def _score_answers(task: Task, gold_path: str, predicted_path: str, language: str) -> FileScores:
+def _score_answers(
+    task: Task, gold_path: files.Source, predicted_path: str, language: str
+) -> FileScores:
     gold = answer_files.read_gold_answers(gold_path)
     predicted = answer_files.read_predicted_answers(predicted_path)
     if not gold.keys() & predicted.keys():
@@ -144,7 +153,7 @@ def _score_answers(task: Task, gold_path: str, predicted_path: str, language: st
 
 
 def _score_line_numbers(
-    task: Task, gold_path: str, predicted_path: str, language: str
+    task: Task, gold_path: files.Source, predicted_path: str, language: str
 ) -> FileScores:
     gold = retrieval_files.read_line_numbers(gold_path)
     predicted = retrieval_files.read_line_numbers(predicted_path)
@@ -152,7 +161,9 @@ def _score_line_numbers(
     return FileScores(scores={"accuracy": accuracy.accuracy(gold, predicted)}, examples=len(gold))
 
 
-def _score_pairs(task: Task, gold_path: str, predicted_path: str, language: str) -> FileScores:
+def _score_pairs(
+    task: Task, gold_path: files.Source, predicted_path: str, language: str
+) -> FileScores:
     gold = set(retrieval_files.read_pairs(gold_path))
     if not gold:
         raise ValueError(f"{gold_path}: the file holds no pair.")

@@ -44,9 +44,9 @@ def number(value: float | None, deviation: float | None = None) -> str:
     return f"{value:.1f}" if deviation is None else f"{value:.1f} ± {deviation:.1f}"
 
 
-def beside(score: float, other: float | None) -> tuple[str, str]:
-    """Returns another score and the difference to it, as two cells; two empty ones for `None`."""
-    return ("", "") if other is None else (number(other), difference(score, other))
+def beside(score: float, other: float | None, deviation: float | None = None) -> tuple[str, str]:
+    """Returns another score, with its deviation, and the difference to it; two empty cells for `None`."""
+    return ("", "") if other is None else (number(other, deviation), difference(score, other))
 
 
 def difference(score: float, other: float) -> str:

@@ -1,12 +1,12 @@
-"""Scores for people: tables, `report.md` with plots, and XTREME's own JSON of official scores."""
+"""Scores for people: tables, and `report.md` with plots."""
 
-import json
 import os
 from typing import Any
 
 from rembert_tf.evaluation import files
 from rembert_tf.evaluation.languages import with_name
 from rembert_tf.evaluation.markdown_tables import beside, difference, number, table
+from rembert_tf.evaluation.run_tables import run_tables
 from rembert_tf.evaluation.runs import differences_by_language
 from rembert_tf.evaluation.scores import Scores
 from rembert_tf.evaluation.tasks import GROUPS, METRICS, TASKS
@@ -40,42 +40,26 @@ def plot_name(task: str) -> str:
 
 def tables(scores: Scores) -> str:
     """Returns the report without its plots and explanations, for a terminal."""
-    return _text(
-        [*_head(scores, False), *_side_by_side(scores, False), *_body(scores, False)], scores
-    )
+    return _text(_parts(scores, False), scores)
 
 
 def markdown(scores: Scores) -> str:
     """Returns the whole report; its plots are those that `write_report` puts beside it."""
-    parts = [*_head(scores, True), *_side_by_side(scores, True), *_body(scores, True)]
-    return _text(parts, scores) + "\n".join(_rules(scores)) + "\n"
-
-
-def official_json(scores: Scores) -> str:
-    """Returns XTREME's official scores under XTREME's names: averages, then task → metric.
-
-    Averages of groups and of all tasks are there only where XTREME gives them. A task that lacks
-    some of XTREME's languages names them under `missing_languages`, one that has others besides
-    names these under `other_languages`; both are in its averages as they are.
-    """
-    official: dict[str, Any] = dict(scores.averages)
-    for name, result in scores.tasks.items():
-        metrics = TASKS[name].official
-        official[name] = {
-            theirs: {language: values[ours] for language, values in result["languages"].items()}
-            for theirs, ours in metrics.items()
-        }
-        official[name] |= {f"avg_{theirs}": result["mean"][m] for theirs, m in metrics.items()}
-        official[name]["avg_metric"] = result["mean"][result["official_metric"]]
-        for key in ("missing_languages", "other_languages"):
-            if result[key]:
-                official[name][key] = result[key]
-    return json.dumps(official, indent=2) + "\n"
+    return _text(_parts(scores, True), scores) + "\n".join(_rules(scores)) + "\n"
 
 
 def languages_in_order(result: dict[str, Any]) -> list[str]:
     """Returns the languages of a task's result, English first, then by code."""
     return sorted(result["languages"], key=lambda language: (language != "en", language))
+
+
+def _parts(scores: Scores, with_plots: bool) -> list[str]:
+    return [
+        *_head(scores, with_plots),
+        *run_tables(scores),
+        *_side_by_side(scores, with_plots),
+        *_body(scores, with_plots),
+    ]
 
 
 def _text(lines: list[str], scores: Scores) -> str:
@@ -86,11 +70,11 @@ def _text(lines: list[str], scores: Scores) -> str:
 def _head(scores: Scores, with_plots: bool) -> list[str]:
     lines = [f"# Scores on the {scores.split} split", ""]
     if scores.averages:
-        lines += [f"XTREME's averages: {_averages(scores.averages)}.", ""]
+        lines += [f"XTREME's averages: {_averages(scores, scores.averages)}.", ""]
     if scores.partial_averages:
         lines += [
             f"Averages of tasks that lack some of XTREME's languages or have others, not to be "
-            f"compared with published ones: {_averages(scores.partial_averages)}.",
+            f"compared with published ones: {_averages(scores, scores.partial_averages)}.",
             "",
         ]
     if with_plots and len(scores.tasks) > 1:
@@ -101,18 +85,20 @@ def _head(scores: Scores, with_plots: bool) -> list[str]:
         main, xtreme_languages = result["main_metric"], TASKS[name].languages
         count = sum(language in xtreme_languages for language in result["languages"])
         others = len(result["other_languages"])
-        deviation = result["deviation"].get("mean", {})
+        official = result["official_metric"]
         rows.append(
             [
                 name,
                 main,
-                number(result["mean"][main], deviation.get(main)),
-                number(result["languages"].get("en", {}).get(main)),
-                number(result["gap_to_english"].get(main)),
+                number(result["mean"][main], _deviation(result, "mean", main)),
                 number(
-                    result["mean"][result["official_metric"]],
-                    deviation.get(result["official_metric"]),
+                    result["languages"].get("en", {}).get(main),
+                    _deviation(result, "languages", "en", main),
                 ),
+                number(
+                    result["gap_to_english"].get(main), _deviation(result, "gap_to_english", main)
+                ),
+                number(result["mean"][official], _deviation(result, "mean", official)),
                 f"{count} of {len(xtreme_languages)}" + (f" + {others}" if others else ""),
                 *(number(b["tasks"][name]["mean"].get(main)) for b in scores.baselines.values()),
             ]
@@ -123,7 +109,11 @@ def _head(scores: Scores, with_plots: bool) -> list[str]:
         "",
         "All in percent. Means are unweighted, over languages, English included. The gap (the "
         "cross-lingual transfer gap) is English minus the mean of the others."
-        + (f" Means over {runs} runs ± their sample standard deviation." if runs > 1 else ""),
+        + (
+            f" Means over {runs} runs ± their sample standard deviation (n - 1)."
+            if runs > 1
+            else ""
+        ),
         "",
         *(f"Predictions: `{folder}`  " for folder in scores.prediction_folders),
         f"Labels: `{scores.label_folder}`  ",
@@ -132,8 +122,20 @@ def _head(scores: Scores, with_plots: bool) -> list[str]:
     return lines
 
 
-def _averages(averages: dict[str, float]) -> str:
-    return ", ".join(f"{_AVERAGES[n]} **{averages[n]:.1f}**" for n in _AVERAGES if n in averages)
+def _averages(scores: Scores, averages: dict[str, float]) -> str:
+    return ", ".join(
+        f"{_AVERAGES[n]} **{number(averages[n], scores.average_deviations.get(n))}**"
+        for n in _AVERAGES
+        if n in averages
+    )
+
+
+def _deviation(result: dict[str, Any], *keys: str) -> float | None:
+    """Returns a number of a result's `deviation`; `None` for one run, and where there is none."""
+    found: Any = result.get("deviation", {})
+    for key in keys:
+        found = found.get(key, {})
+    return found if isinstance(found, float) else None
 
 
 def _side_by_side(scores: Scores, with_plots: bool) -> list[str]:
@@ -146,9 +148,11 @@ def _side_by_side(scores: Scores, with_plots: bool) -> list[str]:
         result = scores.tasks[task]
         metric = result["main_metric"]
         mean, differences = result["mean"][metric], differences_by_language(scores, task)
+        deviation = _deviation(result, "mean", metric)
         ordered = sorted(differences, key=differences.get, reverse=True)
-        rows.append([task, metric, number(mean), *beside(mean, theirs["mean"].get(metric))])
+        rows.append([task, metric, number(mean, deviation)])
         rows[-1] += [
+            *beside(mean, theirs["mean"].get(metric), _deviation(theirs, "mean", metric)),
             str(sum(round(d, 1) > 0 for d in differences.values())),
             str(sum(round(d, 1) < 0 for d in differences.values())),
             *(f"{x} {difference(differences[x], 0)}" for x in (*ordered[:1], *ordered[-1:])),
@@ -197,23 +201,36 @@ def _language_rows(scores: Scores, name: str) -> list[list[str]]:
     header += [column for other in others for column in (other, f"vs {other}")]
     rows = [header]
     english = result["languages"].get("en", {}).get(main)
-    deviations = result["deviation"].get("languages", {})
     for language in languages_in_order(result):
-        score = result["languages"][language]
+        score, place = result["languages"][language], ("languages", language)
         gap = None if english is None or language == "en" else english - score[main]
-        deviation = deviations.get(language, {}).get(main)
-        rows.append([with_name(language), number(score[main], deviation), number(gap)])
-        rows[-1] += [number(score[metric]) for metric in other_metrics]
+        rows.append(
+            [
+                with_name(language),
+                number(score[main], _deviation(result, *place, main)),
+                number(gap),
+            ]
+        )
+        rows[-1] += [number(score[m], _deviation(result, *place, m)) for m in other_metrics]
         rows[-1].append(f"{result['examples'][language]:,}")
         for other in others.values():
-            rows[-1] += beside(score[main], other["languages"].get(language, {}).get(main))
+            rows[-1] += beside(
+                score[main],
+                other["languages"].get(language, {}).get(main),
+                _deviation(other, *place, main),
+            )
     mean, gap = result["mean"], result["gap_to_english"].get(main)
-    deviation = result["deviation"].get("mean", {}).get(main)
-    rows.append(["mean", number(mean[main], deviation), number(gap)])
-    rows[-1] += [number(mean[metric]) for metric in other_metrics]
+    rows.append(
+        [
+            "mean",
+            number(mean[main], _deviation(result, "mean", main)),
+            number(gap, _deviation(result, "gap_to_english", main)),
+        ]
+    )
+    rows[-1] += [number(mean[m], _deviation(result, "mean", m)) for m in other_metrics]
     rows[-1].append(f"{sum(result['examples'].values()):,}")
     for other in others.values():
-        rows[-1] += beside(mean[main], other["mean"].get(main))
+        rows[-1] += beside(mean[main], other["mean"].get(main), _deviation(other, "mean", main))
     return rows
 
 

@@ -81,18 +81,22 @@ def nearest(
 
 
 def shifted(queries: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """Returns the queries moved by the mean of key minus query over parallel rows.
+    """Returns the queries moved by the mean of the keys minus the mean of the queries.
 
-    So the offset between two languages no longer hides what is near (Chung et al. 2021, A.9, which
-    takes the mean over the very pairs that are scored).
+    So the offset between two languages no longer hides what is near. Over parallel rows it is the
+    mean of key minus query (Chung et al. 2021, A.9, over the very pairs that are scored), in
+    whatever order they are: no pair need be known.
+
+    Args:
+        queries: float32 [N, D].
+        keys: float32 [M, D].
+
+    Returns:
+        float32 [N, D].
     """
     _require_vectors(queries=queries, keys=keys)
-    if len(queries) != len(keys):
-        raise ValueError(
-            "`queries` and `keys` must be parallel. "
-            f"Received: {len(queries)} queries, {len(keys)} keys"
-        )
-    return queries + (keys - queries).mean(axis=0, keepdims=True)
+    offset = keys.mean(axis=0, dtype=np.float64) - queries.mean(axis=0, dtype=np.float64)
+    return queries + offset.astype(np.float32)
 
 
 def neighbours(source: np.ndarray, target: np.ndarray, k: int) -> tuple[Neighbours, Neighbours]:

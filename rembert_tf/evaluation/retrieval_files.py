@@ -21,7 +21,7 @@ class PairScores(NamedTuple):
     f1: float
 
 
-def read_line_numbers(path: str) -> list[int]:
+def read_line_numbers(path: files.Source) -> list[int]:
     """Reads one line number from 0 a line: the translation of each line of the sorted English file.
 
     Raises:

@@ -2,16 +2,45 @@
 
 import dataclasses
 import os
+import re
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rembert_tf.evaluation.scores import Scores
+from rembert_tf.evaluation.tasks import TASKS
+
+_SEED = re.compile(r"seed_(\d+)")
+_AVERAGED = ("languages", "mean", "gap_to_english")
+
+
+def with_seeds(folders: Sequence[str]) -> list[str]:
+    """Returns the folders; `seed_1`, `seed_2`, ... in place of one that holds them.
+
+    So `rembert-predict` leaves the predictions of several seeds.
+
+    Raises:
+        ValueError: a folder holds seeds, and beside them predictions that belong to no seed.
+    """
+    found = []
+    for folder in folders:
+        names = [name for name in os.listdir(folder) if os.path.isdir(os.path.join(folder, name))]
+        seeds = sorted((int(match[1]), match[0]) for match in map(_SEED.fullmatch, names) if match)
+        beside = [task for task in TASKS if task in names]
+        if seeds and beside:
+            raise ValueError(
+                f"`prediction_folder` must hold seeds or tasks, not both: move {', '.join(beside)} to a "
+                "folder of its own, or into the folder of each seed. "
+                f"Received: prediction_folder={folder}"
+            )
+        found += [os.path.join(folder, name) for _, name in seeds] or [folder]
+    return found
 
 
 def mean_of(runs: Sequence[Scores]) -> Scores:
     """Returns the means of several runs' scores, such as seeds, with standard deviations.
 
+    These are sample standard deviations: squares are summed and divided by the number of runs less 1.
     Baselines are those of the first run. Of one run, its scores.
 
     Raises:
@@ -26,12 +55,12 @@ def mean_of(runs: Sequence[Scores]) -> Scores:
     for name, result in first.tasks.items():
         results = [run.tasks[name] for run in runs]
         tasks[name] = result | {
-            key: _over([r[key] for r in results], statistics.fmean)
-            for key in ("languages", "mean", "gap_to_english")
+            key: _over([r[key] for r in results], statistics.fmean) for key in _AVERAGED
         }
         tasks[name]["deviation"] = {
-            key: _over([r[key] for r in results], statistics.stdev) for key in ("languages", "mean")
+            key: _over([r[key] for r in results], statistics.stdev) for key in _AVERAGED
         }
+        tasks[name]["runs"] = [{"languages": r["languages"], "mean": r["mean"]} for r in results]
     notes = [
         f"{run.prediction_folders[0]}: {note}" if run.notes != first.notes else note
         for run in runs
@@ -43,6 +72,9 @@ def mean_of(runs: Sequence[Scores]) -> Scores:
         tasks=tasks,
         averages=_over([run.averages for run in runs], statistics.fmean),
         partial_averages=_over([run.partial_averages for run in runs], statistics.fmean),
+        average_deviations=_over(
+            [run.averages | run.partial_averages for run in runs], statistics.stdev
+        ),
         notes=list(dict.fromkeys(notes)),
     )
 
@@ -70,9 +102,11 @@ def side_by_side(scores: Scores, path: str, name: str = "") -> Scores:
         if theirs is None:
             continue
         same = theirs["languages"].keys() == result["languages"].keys()
+        deviation = theirs["deviation"] if same else theirs["deviation"] | {"mean": {}}
         tasks[task] = {
             "languages": theirs["languages"],
             "mean": theirs["mean"] if same else {},
+            "deviation": deviation,
         }
         if not same:
             notes.append(

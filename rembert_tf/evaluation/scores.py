@@ -20,15 +20,19 @@ class Scores:
             metric → score), `mean` (metric → unweighted mean over the languages, English included),
             `gap_to_english` (metric → English minus the mean of the others, the cross-lingual
             transfer gap; empty without English), `examples` (language → how many),
-            `missing_languages` (XTREME's, not scored), `other_languages` (scored, not XTREME's)
-            and `deviation` (`languages` and `mean` again: sample standard deviations over the
-            runs; empty for one run).
+            `missing_languages` (XTREME's, not scored), `other_languages` (scored, not XTREME's),
+            `deviation` (`languages`, `mean` and `gap_to_english` again: sample standard deviations
+            over the runs, with n - 1; empty for one run), and of several runs `runs` (`languages`
+            and `mean` of each, in the order of `prediction_folders`).
         averages: XTREME's averages of official task scores, by group and `all_task`; only where
             XTREME gives them: all tasks are there, each in exactly XTREME's languages.
         partial_averages: the same where all tasks are there, but not XTREME's languages.
+        average_deviations: sample standard deviations of both kinds of averages over the runs; empty
+            for one run.
         baselines: name → `prediction_folder` and `tasks`; a task has `languages` and `mean`. A mean
             is given only over the same languages as in `tasks`.
-        compared_with: empty, or another run's `name`, `path`, `averages` and `tasks`, as above.
+        compared_with: empty, or another run's `name`, `path`, `averages` and `tasks`, as above, with
+            their `deviation`.
         notes: what a reader should know, in sentences.
         seqeval_version: of the installed seqeval, on which `udpos_f1_seqeval` depends.
 
@@ -48,6 +52,7 @@ class Scores:
     tasks: dict[str, dict[str, Any]]
     averages: dict[str, float] = dataclasses.field(default_factory=dict)
     partial_averages: dict[str, float] = dataclasses.field(default_factory=dict)
+    average_deviations: dict[str, float] = dataclasses.field(default_factory=dict)
     baselines: dict[str, dict[str, Any]] = dataclasses.field(default_factory=dict)
     compared_with: dict[str, Any] = dataclasses.field(default_factory=dict)
     notes: list[str]
@@ -62,11 +67,17 @@ class Scores:
         """Returns the scores that `to_json` wrote.
 
         Raises:
-            ValueError: the text is no JSON object with exactly these keys.
+            ValueError: the text is no JSON object with these keys; those that have a default may be
+                missing, as an earlier version may not have written them.
         """
         values = json.loads(text)
         keys = {field.name for field in dataclasses.fields(cls)}
-        if not isinstance(values, dict) or set(values) != keys:
+        required = {
+            field.name
+            for field in dataclasses.fields(cls)
+            if field.default_factory is dataclasses.MISSING
+        }
+        if not isinstance(values, dict) or not required <= set(values) <= keys:
             found = sorted(values) if isinstance(values, dict) else type(values).__name__
             raise ValueError(
                 f"Scores are a JSON object with the keys {', '.join(sorted(keys))}. "

@@ -49,13 +49,13 @@ class TagFile:
             scores are the same as without the empty sentences.
     """
 
-    path: str
+    path: files.Source
     sentences: list[list[str]]
     first_lines: list[int]
     xtreme_sentences: int
 
 
-def read_tags(path: str, allowed: Collection[str]) -> TagFile:
+def read_tags(path: files.Source, allowed: Collection[str]) -> TagFile:
     """Reads one tag a line, the last column where there are several.
 
     Any number of blank lines is one boundary between sentences, also at the start and at the end.
@@ -92,15 +92,16 @@ def check_same_shape(gold: TagFile, predicted: TagFile) -> None:
     for index, (g, p) in enumerate(zip(gold.sentences, predicted.sentences, strict=False)):
         if len(g) != len(p):
             raise ValueError(
-                f"{predicted.path}:{predicted.first_lines[index]}: sentence {index + 1} must have "
-                f"as many tags as its labels, {gold.path}:{gold.first_lines[index]}. "
+                f"{files.place(predicted.path, predicted.first_lines[index])}: sentence {index + 1} "
+                f"must have as many tags as its labels, "
+                f"{files.place(gold.path, gold.first_lines[index])}. "
                 f"Received: {len(p)} tags, {len(g)} labels"
             )
     if len(gold.sentences) != len(predicted.sentences):
         shorter, longer = sorted((gold, predicted), key=lambda file: len(file.sentences))
         common = len(shorter.sentences)
         raise ValueError(
-            f"{longer.path}:{longer.first_lines[common]}: predictions and labels must have the "
+            f"{files.place(longer.path, longer.first_lines[common])}: predictions and labels must have the "
             f"same number of sentences; {shorter.path} ends before this one. Received: "
             f"{len(predicted.sentences)} predicted, {len(gold.sentences)} labelled"
         )

@@ -78,8 +78,6 @@ class Task:
         metrics: what reports show; the first is the main one.
         official: XTREME's own name of each metric → ours.
         official_metric: our name of the metric that is XTREME's score of the task.
-        label_files: where labels lie in a task's folder beside `<split>-<language>`: the names of
-            the files as published, with `{split}` and `{language}`.
 
     Example:
         >>> task = TASKS["udpos"]
@@ -96,7 +94,6 @@ class Task:
     metrics: tuple[str, ...]
     official: Mapping[str, str]
     official_metric: str
-    label_files: tuple[str, ...] = ()
 
     @property
     def prediction_labels(self) -> frozenset[str]:
@@ -178,19 +175,16 @@ _TASKS = (
     Task(
         name="xquad",
         languages=tuple("ar de el en es hi ru th tr vi zh".split()),
-        label_files=("xquad.{language}.json",),
         **_ANSWERS,
     ),
     Task(
         name="mlqa",
         languages=tuple("ar de en es hi vi zh".split()),
-        label_files=("MLQA_V1/{split}/{split}-context-{language}-question-{language}.json",),
         **_ANSWERS,
     ),
     Task(
         name="tydiqa",
         languages=tuple("ar bn en fi id ko ru sw te".split()),
-        label_files=("tydiqa-goldp-v1.1-dev/tydiqa.goldp.{language}.dev.json",),
         **_ANSWERS,
     ),
     Task(
@@ -200,7 +194,6 @@ _TASKS = (
         metrics=("f1", "precision", "recall"),
         official={"f1": "f1", "precision": "precision", "recall": "recall"},
         official_metric="f1",
-        label_files=("{language}-en.{split}.gold",),
     ),
     Task(
         name="tatoeba",

@@ -6,8 +6,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from rembert_tf.evaluation import layout, runs
+from rembert_tf.evaluation import files, layout, runs
 from rembert_tf.evaluation.file_scores import REMARKS, FileScores, score_file
+from rembert_tf.evaluation.label_folder import LabelFolder
 from rembert_tf.evaluation.scores import Scores
 from rembert_tf.evaluation.tasks import GROUPS, TASKS, Task, averages, require_known
 
@@ -25,9 +26,10 @@ def evaluate_folders(
 
     Args:
         prediction_folders: `<task>/<split>-<language>.tsv` (`.json` for questions), see `layout`;
-            of several runs, such as seeds, which are then averaged, a list.
-        label_folder: the same layout; bare labels, data files with the label in the last column, or
-            question files as published.
+            of several runs, such as seeds, which are then averaged, a list, or a folder that holds
+            `seed_1`, `seed_2`, ...
+        label_folder: the same layout: bare labels, or data files with the label in the last column.
+            Or data sets as their authors publish them, see `label_folder`.
         split: `test` or `dev`.
         tasks: which tasks; default those in both folders.
         baselines: name → other prediction folders, scored on the same tasks and languages.
@@ -36,7 +38,7 @@ def evaluate_folders(
     Raises:
         FileNotFoundError: a folder, a task that was asked for, or a language is missing.
         ValueError: a file holds what it must not, predictions and labels do not fit each other, or
-            runs differ in their tasks or languages.
+            runs differ in their tasks or languages, or seeds and tasks lie in one folder.
     """
     if isinstance(prediction_folders, str):
         prediction_folders = [prediction_folders]
@@ -45,9 +47,9 @@ def evaluate_folders(
     for folder in (*prediction_folders, label_folder, *baselines.values()):
         if not os.path.isdir(folder):
             raise FileNotFoundError(f"There is no folder {folder}.")
-    scored = []
-    for folder in prediction_folders:
-        scorer = _Scorer(label_folder=label_folder, split=split)
+    scored, labels = [], LabelFolder(label_folder, split)
+    for folder in runs.with_seeds(prediction_folders):
+        scorer = _Scorer(labels=labels, split=split)
         scored.append(
             scorer.score(folder, names, {} if scored else baselines, xtreme_languages == "all")
         )
@@ -58,7 +60,7 @@ def evaluate_folders(
 class _Scorer:
     """Scores one run and its baselines against one label folder; keeps notes for the reader."""
 
-    label_folder: str
+    labels: LabelFolder
     split: str
     notes: list[str] = dataclasses.field(default_factory=list)
 
@@ -84,7 +86,7 @@ class _Scorer:
         return Scores(
             split=self.split,
             prediction_folders=[prediction_folder],
-            label_folder=self.label_folder,
+            label_folder=self.labels.path,
             tasks=results,
             averages=official,
             partial_averages={n: s for n, s in averages(present).items() if n not in official},
@@ -102,15 +104,15 @@ class _Scorer:
             name
             for names in GROUPS.values()
             for name in names
-            if all(
-                os.path.isdir(os.path.join(folder, name))
-                for folder in (prediction_folder, self.label_folder)
+            if os.path.isdir(os.path.join(prediction_folder, name))
+            and (
+                os.path.isdir(os.path.join(self.labels.path, name)) or self.labels.find(TASKS[name])
             )
         )
         if not in_both:
             raise FileNotFoundError(
                 f"No task folder ({', '.join(TASKS)}) is in both {prediction_folder} and "
-                f"{self.label_folder}."
+                f"{self.labels.path}, and no data set as published is in the latter."
             )
         return in_both
 
@@ -119,15 +121,19 @@ class _Scorer:
     ) -> dict[str, Any]:
         """Returns an entry of `Scores.tasks`."""
         predicted = layout.find_predictions(prediction_folder, task, self.split)
-        labelled = layout.find_labels(self.label_folder, task, self.split)
+        labelled = self.labels.find(task)
         if all_languages:
             self._require_xtreme_languages(
-                task, {prediction_folder: predicted, self.label_folder: labelled}
+                task, {prediction_folder: predicted, self.labels.path: labelled}
             )
             languages = task.languages
         else:
             languages = self._languages_in_both(task, prediction_folder, predicted, labelled)
-        results = {x: score_file(task, labelled[x], predicted[x], x) for x in languages}
+        gold = {x: self.labels.read(task, x) for x in languages}
+        results = {x: score_file(task, gold[x], predicted[x], x) for x in languages}
+        made = [str(source) for source in gold.values() if isinstance(source, files.MadeFile)]
+        if made:
+            self.notes.append(f"{task.name}: labels made from data as published, {made[0]} first.")
         self._note_remarks(task, results)
         scores = {language: result.scores for language, result in results.items()}
         means = _means(scores)
@@ -156,9 +162,8 @@ class _Scorer:
         for task in (TASKS[task] for task in results):
             languages = results[task.name]["languages"]
             predicted = layout.find_predictions(folder, task, self.split)
-            labelled = layout.find_labels(self.label_folder, task, self.split)
             scores = {
-                x: score_file(task, labelled[x], predicted[x], x).scores
+                x: score_file(task, self.labels.read(task, x), predicted[x], x).scores
                 for x in languages
                 if x in predicted
             }
@@ -175,7 +180,7 @@ class _Scorer:
             )
         return {"prediction_folder": folder, "tasks": tasks}
 
-    def _require_xtreme_languages(self, task: Task, found: Mapping[str, Mapping[str, str]]) -> None:
+    def _require_xtreme_languages(self, task: Task, found: Mapping[str, Mapping[str, Any]]) -> None:
         for folder, paths in found.items():
             missing = [language for language in task.languages if language not in paths]
             if missing:
@@ -190,12 +195,12 @@ class _Scorer:
         task: Task,
         prediction_folder: str,
         predicted: Mapping[str, str],
-        labelled: Mapping[str, str],
+        labelled: Mapping[str, Any],
     ) -> Sequence[str]:
         if not predicted.keys() & labelled.keys():
             where = [
                 layout.prediction_path(folder, task, self.split, "*")
-                for folder in (prediction_folder, self.label_folder)
+                for folder in (prediction_folder, self.labels.path)
             ]
             raise FileNotFoundError(
                 f"{task.name}: no language has both predictions and labels. Found: "

@@ -237,8 +237,8 @@ class FinetuningConfig:
     epochs: float = _field(3.0, "Passes over the training data (3: Chung et al. 2021, Table 15).")
     num_seeds: int = _field(
         1,
-        "Runs with the seeds `seed`, `seed` + 1, ... in <model_dir>/seed_1, seed_2, ..., and their mean score in "
-        "summary.json.",
+        "Runs with the seeds `seed`, `seed` + 1, ... in <model_dir>/seed_1, seed_2, ..., and their mean dev score "
+        "in summary.json; rembert-predict takes <model_dir> and predicts with all of them.",
     )
     num_hidden_layers: int | None = _field(
         None,
@@ -337,7 +337,9 @@ class PredictionConfig(LengthConfig, RetrievalConfig):
     )
     output: str = _field("-", "With `input`: the file to write; - is standard output.")
     model: str = _field(
-        "", "Fine-tuned model folder, <model_dir>/model of `rembert-finetune`, or a Hub id."
+        "",
+        "Fine-tuned model folder, <model_dir>/model of `rembert-finetune`, or a Hub id; or <model_dir> of several "
+        "seeds, which predict one after the other, into <output_dir>/seed_1, seed_2, ...",
     )
     saved_model: str = _field(
         "",

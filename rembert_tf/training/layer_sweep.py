@@ -46,7 +46,10 @@ def sweep_layers(config: LayerSweepConfig) -> dict[str, Any]:
         }
         mean = np.mean(list(accuracies.values()), axis=0).tolist()
         results[name] = {"mean": mean, "languages": accuracies}
-        logging.info("%s: %s", name, " ".join(f"{accuracy:.1f}" for accuracy in mean))
+        logging.info(
+            "%s: %s; best: layer %d", name, " ".join(f"{accuracy:.1f}" for accuracy in mean),
+            int(np.argmax(mean)),
+        )  # fmt: skip
     report = {
         "procedure": config.procedure,
         "pooling": config.pooling,
@@ -86,7 +89,7 @@ def layer_accuracies(
     accuracies = []
     for queries, keys in zip(english, other, strict=True):
         if procedure == "figure2":
-            queries = retrieval.shifted(queries, keys[gold])
+            queries = retrieval.shifted(queries, keys)
         found = retrieval.nearest(queries, keys, distance=_distance(procedure))
         accuracies.append(100 * float(np.mean(found == gold)))
     return accuracies

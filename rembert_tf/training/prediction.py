@@ -15,6 +15,7 @@ from rembert_tf.pipelines.readers import get_reader, settings
 from rembert_tf.training.config import PredictionConfig, check_sequence_length
 from rembert_tf.training.prediction_lengths import with_lengths
 from rembert_tf.training.prediction_record import PredictionRecord, files_read, fingerprints
+from rembert_tf.training.seed_folders import refuse_seeds
 
 BASELINES = {
     "most_frequent_tag": ("tagging", baselines.most_frequent_tag),
@@ -152,10 +153,12 @@ def model_folder(model: str) -> pathlib.Path:
     """Returns the local folder of a model folder or of a model on the Hub.
 
     Raises:
+        ValueError: the folder holds several seeds, which `seed_prediction` predicts with.
         FileNotFoundError: there is no such model.
     """
     from rembert_tf.checkpoints import hub
 
+    refuse_seeds(model)
     try:
         return pathlib.Path(hub.local_folder(model))
     except FileNotFoundError as error:

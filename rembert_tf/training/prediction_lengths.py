@@ -28,7 +28,7 @@ def with_lengths(
     """
     xtreme_s = {name: getattr(LengthConfig(), name) for name in _LENGTHS}
     xtreme_s["max_seq_length"] = XTREME_LENGTHS[task.kind]
-    trained = _lengths_of_run(folder.parent / FLAGS, task.kind)
+    trained = lengths_of_run(folder.parent, task.kind)
     filled = {
         name: value for name, value in (xtreme_s | trained).items() if getattr(config, name) is None
     }
@@ -40,7 +40,14 @@ def with_lengths(
     return dataclasses.replace(config, **filled)
 
 
-def _lengths_of_run(path: pathlib.Path, kind: str) -> dict[str, int]:
+def lengths_of_run(folder: pathlib.Path, kind: str) -> dict[str, int]:
+    """Returns the lengths of a fine-tuning run by name; none if it was on another kind of task.
+
+    Args:
+        folder: the run's folder, in which `flags.txt` lies, or does not.
+        kind: a task's kind.
+    """
+    path = folder / FLAGS
     if not path.is_file():
         return {}
     flags = read_flagfile(path)

@@ -57,6 +57,7 @@ class RetrievalPredictor:
             "num_hidden_layers": depth,
             "pooling": pooling,
             "special_tokens": config.special_tokens,
+            "mean_shift": config.mean_shift,
             "max_seq_length": config.max_seq_length,
         }
         if task.name == "bucc2018":
@@ -81,7 +82,9 @@ class RetrievalPredictor:
         if isinstance(sentences, BuccSentences):
             lines, found = self._mine(sentences, progress)
         else:
-            translations = find_translations(sentences, self._vectors, progress)
+            translations = find_translations(
+                sentences, self._vectors, progress, mean_shift=self._config.mean_shift
+            )
             lines, found = [str(line) for line in translations.tolist()], {}
         self._note(sentences.language, found)
         return lines
@@ -104,6 +107,7 @@ class RetrievalPredictor:
             progress,
             k=self._config.neighbours,
             margin=self._config.margin,
+            mean_shift=self._config.mean_shift,
         )
         if self._config.split != "test":
             right = np.array([pair in sentences.gold for pair in pairs], bool)
@@ -139,11 +143,15 @@ class RetrievalPredictor:
 
 
 def find_translations(
-    sentences: TatoebaSentences, vectors: Vectors, progress: str = ""
+    sentences: TatoebaSentences, vectors: Vectors, progress: str = "", *, mean_shift: bool = False
 ) -> np.ndarray:
-    """Returns for each English sentence the line of the nearest one by cosine, int64 [N]."""
+    """Returns for each English sentence the line of the nearest one by cosine, int64 [N].
+
+    With `mean_shift`, English is moved by the mean difference of the two languages first.
+    """
     english = vectors(sentences.english, progress and f"{progress}, English")
-    return retrieval.nearest(english, vectors(sentences.other, progress))
+    other = vectors(sentences.other, progress)
+    return retrieval.nearest(retrieval.shifted(english, other) if mean_shift else english, other)
 
 
 def mine_pairs(
@@ -153,6 +161,7 @@ def mine_pairs(
     *,
     k: int = 4,
     margin: retrieval.Margin = "ratio",
+    mean_shift: bool = False,
 ) -> tuple[list[Pair], np.ndarray]:
     """Returns likely translations, the likeliest first, and their scores.
 
@@ -165,18 +174,18 @@ def mine_pairs(
         progress: what the progress bars are called; none without a name.
         k: neighbours that a margin is taken over.
         margin: how a cosine is set against the neighbours'.
+        mean_shift: whether English is moved by the mean difference of the two languages first.
 
     Returns:
         Pairs (other id, English id), and float32 [P].
     """
     other, other_ids = _merged(sentences.other)
     english, english_ids = _merged(sentences.english)
-    mined = retrieval.mine(
-        vectors(other, progress),
-        vectors(english, progress and f"{progress}, English"),
-        k=k,
-        margin=margin,
-    )
+    sources = vectors(other, progress)
+    targets = vectors(english, progress and f"{progress}, English")
+    if mean_shift:
+        targets = retrieval.shifted(targets, sources)
+    mined = retrieval.mine(sources, targets, k=k, margin=margin)
     pairs, scores = [], []
     for source, target, score in zip(*(column.tolist() for column in mined), strict=True):
         if other_ids[source] and english_ids[target]:

@@ -21,6 +21,11 @@ class RetrievalConfig:
         "", "Retrieval: mean over tokens (default for tatoeba) or the first, [CLS] (bucc2018)."
     )
     special_tokens: bool = _field(True, "Retrieval: the mean includes [CLS] and [SEP].")
+    mean_shift: bool = _field(
+        False,
+        "Retrieval: move the English vectors by the mean difference of the two languages (Chung et al. 2021, A.9). It "
+        "needs no pairs: the mean of the differences is the difference of the means.",
+    )
     margin: Literal["ratio", "distance", "absolute"] = _field(
         "ratio", "bucc2018: how a pair's cosine is set against its neighbours'."
     )

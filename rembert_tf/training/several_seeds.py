@@ -20,8 +20,7 @@ from rembert_tf.training.config import (
 from rembert_tf.training.determinism import use_deterministic_ops
 from rembert_tf.training.finetuning import RESULT, finetune
 from rembert_tf.training.run_folder import open_run_folder
-
-SUMMARY = "summary.json"
+from rembert_tf.training.seed_folders import SUMMARY, seed_folder
 
 
 def finetune_seeds(
@@ -38,7 +37,7 @@ def finetune_seeds(
 
     Returns:
         The mean of the best dev scores, between 0 and 1; `<model_dir>/summary.json` holds it with the standard
-        deviation and each score.
+        deviation (n - 1) and each score. Test scores: `rembert-predict --model=<model_dir>` predicts with every seed.
 
     Raises:
         ValueError: several seeds with several workers; a run that has ended had other settings or data; and all that
@@ -54,7 +53,7 @@ def finetune_seeds(
     once = dataclasses.replace(finetuning, num_seeds=1)
     results, files = [], []
     for number in range(finetuning.num_seeds):
-        folder = pathlib.Path(run.model_dir) / f"seed_{number + 1}"
+        folder = seed_folder(run.model_dir, number + 1)
         configs = [
             dataclasses.replace(run, model_dir=str(folder)),
             once,

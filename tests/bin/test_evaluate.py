@@ -56,6 +56,7 @@ def test_help_is_light_and_names_the_flags():
     assert result.returncode == 0, result.stderr
     assert "LOADED []" in result.stdout
     assert "rembert-evaluate --prediction_folder=" in result.stdout
+    assert "sample standard deviations (n - 1)" in result.stdout
     for flag in (
         "prediction_folder",
         "output_file",
@@ -96,6 +97,28 @@ def test_seeds_beside_an_earlier_run_and_questions_without_sklearn(tmp_path):
     assert (tmp_path / "report" / "scores_compared.png").exists()
 
 
+def test_a_folder_of_seeds(tmp_path):
+    write(tmp_path / "labels/xnli/test-en.tsv", "neutral\nentailment\n")
+    for seed, second in ((1, "entailment"), (2, "neutral")):
+        write(tmp_path / f"predictions/seed_{seed}/xnli/test-en.tsv", f"neutral\n{second}\n")
+    result = run(
+        binary(HEAVY),
+        f"--prediction_folder={tmp_path}/predictions",
+        f"--label_folder={tmp_path}/labels",
+        f"--output_file={tmp_path}/official.json",
+        f"--output_dir={tmp_path}/report",
+    )
+    assert result.returncode == 0, result.stderr
+    assert "LOADED []" in result.stdout and "75.0 ± 35.4" in result.stdout
+    text = (tmp_path / "report/report.md").read_text(encoding="utf-8")
+    assert "## Run by run" in text and "| seed_1 | seed_2 |" in text and "75.0 ± 35.4" in text
+    scores = json.loads((tmp_path / "report/scores.json").read_text(encoding="utf-8"))
+    assert round(scores["tasks"]["xnli"]["deviation"]["languages"]["en"]["accuracy"], 1) == 35.4
+    official = json.loads((tmp_path / "official.json").read_text())["xnli"]
+    assert official["avg_metric"] == 75
+    assert round(official["standard_deviation"]["avg_metric"], 1) == 35.4
+
+
 def test_two_conll_files(tmp_path):
     write(tmp_path / "gold.txt", "Ada B-PER\n\nKyiv B-LOC\nburns O\n")
     write(tmp_path / "predicted.txt", "Ada B-PER\n\nKyiv B-LOC\n")
@@ -108,3 +131,33 @@ def test_two_conll_files(tmp_path):
     assert result.returncode == 0, result.stderr
     assert "f1         100.000" in result.stdout
     assert "1 sentences left out" in result.stdout
+
+
+def test_treebanks_are_labels_and_become_xtremes_without_tensorflow(tmp_path):
+    words = (("Nairobi", "PROPN"), ("ni", "AUX"), ("mji", "NOUN"))
+    lines = [f"{n}\t{w}\t_\t{t}\t_\t_\t0\t_\t_\t_\n" for n, (w, t) in enumerate(words, start=1)]
+    write(tmp_path / "raw/UD_Swahili-X/sw_x-ud-test.conllu", "".join(lines))
+    write(tmp_path / "predictions/udpos/test-sw.tsv", "PROPN\nVERB\nNOUN\n")
+    code = binary(HEAVY).replace("evaluate", "make_labels")
+    flags = [f"--data_dir={tmp_path}/raw", f"--output_dir={tmp_path}/labels"]
+    made = run(code, *flags)
+    assert made.returncode == 0, made.stderr
+    assert "LOADED []" in made.stdout
+    assert f"Wrote 1 files to {tmp_path}/labels" in made.stdout
+    assert (tmp_path / "labels/udpos/test-sw.tsv").read_text() == "PROPN\nAUX\nNOUN\n"
+    refused = run(code, *flags)
+    assert refused.returncode == 1
+    assert len(refused.stderr.strip().splitlines()) == 1
+    assert "`output_dir` must be a new or an empty folder" in refused.stderr
+    scored = [
+        run(
+            binary(HEAVY),
+            f"--prediction_folder={tmp_path}/predictions",
+            f"--label_folder={tmp_path}/{folder}",
+            f"--output_file={tmp_path}/{folder}.json",
+        )
+        for folder in ("raw", "labels")
+    ]
+    assert all("| sw Swahili |     66.7 |" in result.stdout for result in scored), scored
+    assert all("LOADED []" in result.stdout for result in scored)
+    assert (tmp_path / "raw.json").read_text() == (tmp_path / "labels.json").read_text()

@@ -12,7 +12,10 @@ from rembert_tf.pipelines import task_files, xtreme
 from rembert_tf.pipelines.config import VocabularyConfig
 from rembert_tf.pipelines.vocabulary import train_vocabulary
 
-SAMPLE = pathlib.Path(__file__).parents[2] / "pipelines" / "sample"
+ROOT = pathlib.Path(__file__).parents[2]
+SAMPLE = ROOT / "pipelines" / "sample"
+RECIPES = ROOT / "flags" / "recipes"
+DOWNLOAD = ROOT.parent / "shared/data/xtreme/download"
 TASKS = ["xnli", "udpos", "panx", "xquad"]
 SHAPE = {
     "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 64,
@@ -105,8 +108,74 @@ def test_a_folder_without_any_training_file_is_named(tmp_path):
     assert "error: No task has training files in en here." in process.stderr.splitlines()[-1]
 
 
+ALL = RECIPES / "all.flags"
+TELL = """
+from absl import flags
+def finetune_task():
+    print(flags.FLAGS.task, flags.FLAGS.learning_rate, flags.FLAGS.batch_size, flags.FLAGS.num_seeds,
+          flags.FLAGS.model_dir.rsplit("/", 1)[1])
+    return 0.5
+module.finetune_task = finetune_task
+"""
+
+
+def test_what_a_partial_download_lacks_is_told_before_the_first_step(tmp_path):
+    data = tmp_path / "download"
+    for name in (
+        "xnli/train-en.tsv", "pawsx/dev-en.tsv", "udpos/train-en.tsv", "udpos/dev-en.tsv",
+        "panx/train-de.tsv", "tydiqa/tydiqa-goldp-v1.1-train/tydiqa.goldp.en.train.json",
+    ):  # fmt: skip
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).touch()
+    process = run_patched(tmp_path, TELL, f"--flagfile={ALL}", f"--data_dir={data}")
+    assert process.returncode == 0, process.stderr
+    log = [line.split(" ", 1)[1] for line in process.stderr.splitlines()]
+    assert log == [
+        f"xnli is left out. No file {data}/xnli/dev-en.tsv (the folder holds train-en.tsv).",
+        f"pawsx is left out. No file {data}/pawsx/train-en.tsv (the folder holds dev-en.tsv).",
+        f"panx is left out. No file {data}/panx/train-en.tsv (the folder holds train-de.tsv).",
+        f"xquad is left out. No file {data}/squad/train-v1.1.json (there is no folder {data}/squad; `data_dir` is "
+        "the folder that holds one folder a task).",
+        "mlqa: predicted by the model of xquad (left out)",
+        "task 1 of 2: udpos",
+        "task 2 of 2: tydiqa",
+        "dev scores: udpos 50.00 %, tydiqa 50.00 %",
+        "left out for want of files: xnli, pawsx, panx, xquad",
+    ]
+    # Chung et al. 2021: Table 15, and means over three runs.
+    assert process.stdout.splitlines() == ["udpos 3e-05 128 3 udpos", "tydiqa 9e-06 128 3 tydiqa"]
+
+
+def test_flags_of_the_command_line_decide_what_is_lacking(tmp_path):
+    data = tmp_path / "download"
+    (data / "xnli").mkdir(parents=True)
+    (data / "xnli/train-en.tsv").touch()
+    common = [f"--flagfile={ALL}", f"--data_dir={data}"]
+    process = run_patched(tmp_path, TELL, *common, "--dev_fraction=0.1", "--num_seeds=1")
+    assert process.stdout.splitlines() == ["xnli 1e-05 128 1 xnli"], process.stderr
+    process = run_patched(tmp_path, TELL, *common, "--dev_fraction=0.1", "--translate_train=de")
+    assert process.returncode == 1
+    assert (
+        "xnli is left out. No file" in process.stderr and "en-de-translated.tsv" in process.stderr
+    )
+    for flag in ("train_files", "dev_file"):
+        process = run_patched(tmp_path, TELL, *common, f"--{flag}=x.tsv")
+        assert process.returncode == 1
+        assert f"error: `{flag}` belongs to one task." in process.stderr.splitlines()[-1]
+
+
+@pytest.mark.skipif(not DOWNLOAD.is_dir(), reason="needs the real files")
+def test_the_recipe_on_the_real_files(tmp_path):
+    process = run_patched(tmp_path, TELL, f"--flagfile={ALL}", f"--data_dir={DOWNLOAD}")
+    assert [line.split()[0] for line in process.stdout.splitlines()] == ["udpos", "panx", "tydiqa"]
+    for name in ("xnli", "pawsx", "xquad"):
+        assert f"{name} is left out. No file {DOWNLOAD}/" in process.stderr
+    assert process.stderr.endswith("left out for want of files: xnli, pawsx, xquad\n")
+
+
 def run_patched(tmp_path, patch, *arguments):
     """Runs rembert-finetune with another `finetune_task`, so that nothing is trained."""
+    (tmp_path / "runs").mkdir(exist_ok=True)  # as a run would
     program = f"from rembert_tf.bin import finetune as module\n{patch}\nmodule.run()"
     return subprocess.run(
         [sys.executable, "-c", program, "--init_checkpoint=x", f"--model_dir={tmp_path / 'runs'}",
@@ -116,7 +185,6 @@ def run_patched(tmp_path, patch, *arguments):
 
 
 def test_an_error_in_one_task_leaves_the_scores_of_those_before_it(tmp_path):
-    (tmp_path / "runs").mkdir()
     patch = (
         "from absl import flags\n"
         "def finetune_task():\n"
@@ -133,7 +201,7 @@ def test_an_error_in_one_task_leaves_the_scores_of_those_before_it(tmp_path):
 
 def test_a_learning_rate_that_nobody_chose_is_warned_of(tmp_path):
     patch = "module.finetune_task = lambda: 0.5"
-    recipe = pathlib.Path(__file__).parents[2] / "flags/recipes/xnli.flags"
+    recipe = RECIPES / "xnli.flags"
     for arguments in (["--task=xnli", "--learning_rate=2e-4"], [f"--flagfile={recipe}"]):
         process = run_patched(tmp_path, patch, *arguments)
         assert (process.returncode, process.stderr) == (0, "")
@@ -153,7 +221,7 @@ def test_every_trainable_task_has_a_recipe_that_parses(name, tmp_path):
         "flags.FLAGS(sys.argv); "
         "print(*(dataclass_flags.from_flags(config) for config in module.CONFIGS))"
     )
-    recipe = pathlib.Path(__file__).parents[2] / "flags" / "recipes" / f"{name}.flags"
+    recipe = RECIPES / f"{name}.flags"
     process = subprocess.run(
         [sys.executable, "-c", program, f"--flagfile={recipe}", "--data_dir=d", "--model_dir=m",
          "--init_checkpoint=google/rembert"],

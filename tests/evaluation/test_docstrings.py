@@ -5,6 +5,7 @@ import pytest
 from rembert_tf.evaluation import (
     accuracy,
     config,
+    label_folder,
     languages,
     markdown_tables,
     question_answering,
@@ -17,7 +18,7 @@ from rembert_tf.evaluation import (
 )
 
 MODULES = (
-    accuracy, config, languages, markdown_tables, question_answering, retrieval, retrieval_files,
+    accuracy, config, label_folder, languages, markdown_tables, question_answering, retrieval, retrieval_files,
     scores, tagging, tasks, thresholds,
 )  # fmt: skip
 

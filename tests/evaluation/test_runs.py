@@ -1,11 +1,13 @@
 """Several seeds averaged, and two runs side by side."""
 
 import dataclasses
+import json
+import math
 import statistics
 
 import pytest
 
-from rembert_tf.evaluation import report, runs
+from rembert_tf.evaluation import official_scores, report, runs
 from rembert_tf.evaluation.xtreme import evaluate_folders
 
 
@@ -52,10 +54,128 @@ def test_the_mean_over_seeds_and_its_deviation(labels, seeds):
     assert "Means over 3 runs" in text
 
 
+def test_a_folder_of_seeds_stands_for_them_in_the_order_of_their_numbers(labels, seeds, tmp_path):
+    trees = dict(zip((1, 2, 10), SEEDS, strict=True))
+    for number, tree in trees.items():
+        fill(tmp_path / f"series/seed_{number}", tree)
+    (tmp_path / "series/seed_3").write_text("a file is no seed")
+    (tmp_path / "series/seed_x/xnli").mkdir(parents=True)
+    series = str(tmp_path / "series")
+    scores = evaluate_folders(series, labels)
+    assert scores.prediction_folders == [f"{series}/seed_{number}" for number in trees]
+    assert scores.tasks == evaluate_folders(seeds, labels).tasks
+    both = evaluate_folders([series, seeds[0]], labels)
+    assert both.prediction_folders == [*scores.prediction_folders, seeds[0]]
+    fill(tmp_path / "series", {"xnli/test-en": "neutral neutral"})
+    with pytest.raises(ValueError, match=r"seeds or tasks, not both: move xnli to .*=.*series$"):
+        evaluate_folders(series, labels)
+
+
+# Two tasks of one group, so that there is an average of both; three seeds, by hand. udpos: chunk F1 and accuracy.
+TAGS = {"udpos/test-en": "DET NOUN VERB NOUN", "panx/test-en": "B-PER I-PER O I-LOC"}
+TAGGERS = (
+    TAGS,
+    {"udpos/test-en": "DET NOUN VERB VERB", "panx/test-en": "B-PER I-PER O O"},
+    {"udpos/test-en": "DET DET DET NOUN", "panx/test-en": "O O O O"},
+)
+
+
+def test_official_and_corrected_metrics_have_means_and_deviations_with_n_minus_1(tmp_path):
+    labels = fill(tmp_path / "labels", TAGS)
+    folders = [fill(tmp_path / f"tagged/seed_{n}", tree) for n, tree in enumerate(TAGGERS, 1)]
+    scores = evaluate_folders(str(tmp_path / "tagged"), labels)
+    udpos, panx = scores.tasks["udpos"], scores.tasks["panx"]
+    accuracy, chunks = [100, 75, 50], [100, 400 / 7, 200 / 6]  # chunks: 2 of 3 + 4; 1 of 2 + 4
+    names, strict = [100, 200 / 3, 0], [100, 100, 0]  # strict: the lone I-LOC is none
+    for result, metric, values in (
+        (udpos, "accuracy", accuracy),
+        (udpos, "udpos_f1_xtreme", chunks),
+        (panx, "f1", names),
+        (panx, "f1_strict", strict),
+    ):
+        mean = sum(values) / 3
+        deviation = math.sqrt(sum((value - mean) ** 2 for value in values) / 2)
+        for score, spread in (
+            (result["mean"], result["deviation"]["mean"]),
+            (result["languages"]["en"], result["deviation"]["languages"]["en"]),
+        ):
+            assert score[metric] == pytest.approx(mean)
+            assert spread[metric] == pytest.approx(deviation)
+        assert [run["mean"][metric] for run in result["runs"]] == pytest.approx(values)
+        assert [run["languages"]["en"][metric] for run in result["runs"]] == pytest.approx(values)
+    averages = [(one + two) / 2 for one, two in zip(chunks, names, strict=True)]
+    assert scores.partial_averages == {"tagging": pytest.approx(statistics.mean(averages))}
+    assert scores.average_deviations == {"tagging": pytest.approx(statistics.stdev(averages))}
+
+    text = report.markdown(scores)
+    assert "Means over 3 runs ± their sample standard deviation (n - 1)." in text
+    assert f"tagging **{statistics.mean(averages):.1f} ± {statistics.stdev(averages):.1f}**" in text
+    rows = [[c.strip() for c in x.strip("|").split("|")] for x in text.splitlines() if "|" in x]
+    assert ["task", "metric", "seed_1", "seed_2", "seed_3", "mean", "deviation"] in rows
+    assert ["udpos", "accuracy", "100.0", "75.0", "50.0", "75.0", "25.0"] in rows
+    assert ["udpos", "udpos_f1_xtreme", "100.0", "57.1", "33.3", "63.5", "33.8"] in rows
+    assert ["panx", "f1", "100.0", "66.7", "0.0", "55.6", "50.9"] in rows
+    (english,) = [row for row in rows if row[0] == "en English" and row[1] == "75.0 ± 25.0"]
+    assert english[3] == "63.5 ± 33.8", "the official figure beside it"
+    assert scores.prediction_folders == folders
+    path = tmp_path / "report/scores.json"
+    scores.save(str(path))
+    assert json.loads(path.read_text())["tasks"]["udpos"]["deviation"]["mean"]["accuracy"] == 25
+
+
+def test_xtremes_own_json_has_the_deviations_beside_the_means(labels, seeds, tmp_path):
+    scores = evaluate_folders(seeds, labels)
+    scores = dataclasses.replace(
+        scores, averages={"classification": 7.5}, average_deviations={"classification": 0.5}
+    )
+    official = json.loads(official_scores.official_json(scores))
+    assert official["classification"] == 7.5
+    assert official["standard_deviation"] == {"classification": 0.5}
+    xnli = official["xnli"]
+    deviation = statistics.stdev([100, 75, 25])
+    assert xnli["avg_accuracy"] == xnli["avg_metric"] == pytest.approx(200 / 3)
+    assert xnli["standard_deviation"] == {
+        "accuracy": {
+            "de": pytest.approx(50),
+            "en": pytest.approx(statistics.stdev([1, 1, 0.5]) * 100),
+        },
+        "avg_accuracy": pytest.approx(deviation),
+        "avg_metric": pytest.approx(deviation),
+    }
+    alone = json.loads(official_scores.official_json(evaluate_folders(seeds[0], labels)))
+    assert "standard_deviation" not in alone and "standard_deviation" not in alone["xnli"]
+
+
+def test_two_series_side_by_side_both_show_their_spread(labels, seeds, tmp_path):
+    other = evaluate_folders(seeds[:2], labels)
+    path = str(tmp_path / "earlier/scores.json")
+    other.save(path)
+    text = report.tables(runs.side_by_side(evaluate_folders(seeds, labels), path))
+    rows = [[c.strip() for c in x.strip("|").split("|")] for x in text.splitlines() if "|" in x]
+    (row,) = [row for row in rows if row[0] == "xnli" and len(row) == 9]
+    assert row[2:5] == ["66.7 ± 38.2", "87.5 ± 17.7", "-20.8"]
+    (german,) = [row for row in rows if row[0] == "de German"]
+    assert german[1] == "50.0 ± 50.0" and german[-2] == "75.0 ± 35.4"
+
+
+def test_scores_of_an_earlier_version_are_read(labels, seeds, tmp_path):
+    path = tmp_path / "scores.json"
+    scores = evaluate_folders(seeds[0], labels)
+    scores.save(str(path))
+    values = json.loads(path.read_text())
+    del values["average_deviations"]
+    path.write_text(json.dumps(values))
+    assert type(scores).load(str(path)) == scores
+    for broken in ({key: values[key] for key in values if key != "tasks"}, values | {"more": 1}):
+        path.write_text(json.dumps(broken))
+        with pytest.raises(ValueError, match="scores.json: Scores are a JSON object"):
+            type(scores).load(str(path))
+
+
 def test_one_run_has_no_deviation(labels, seeds):
     scores = evaluate_folders(seeds[:1], labels)
-    assert scores.tasks["xnli"]["deviation"] == {}
-    assert "±" not in report.tables(scores)
+    assert scores.tasks["xnli"]["deviation"] == {} and scores.average_deviations == {}
+    assert "±" not in report.tables(scores) and "Run by run" not in report.tables(scores)
 
 
 def test_each_seeds_own_notes_name_it(labels, seeds, tmp_path):

@@ -35,6 +35,7 @@ from rembert_tf.training.finetuning import finetune
 from rembert_tf.training.label_predictor import LabelPredictor
 from rembert_tf.training.prediction import predict_files
 from rembert_tf.training.run_folder import read_metrics
+from rembert_tf.training.seed_folders import find_seeds
 from rembert_tf.training.several_seeds import finetune_seeds
 from rembert_tf.training.stream_prediction import predict_input
 from rembert_tf.training.task_kinds import dev_score
@@ -421,6 +422,8 @@ def test_seeds_are_averaged_and_a_broken_series_is_resumed(
         with pytest.raises(KeyboardInterrupt):
             finetune_seeds(*settings(tmp_path / "run", **given))
     assert not (tmp_path / "run/summary.json").exists()
+    with pytest.raises(FileNotFoundError, match="not all seeds have ended"):
+        find_seeds(tmp_path / "run")
     before = (tmp_path / "run/seed_2/result.json").stat().st_mtime_ns
     for changes, named in (
         ({"epochs": 1.0}, "epochs=0.5"),
@@ -444,7 +447,8 @@ def test_seeds_are_averaged_and_a_broken_series_is_resumed(
     assert summary["seeds"] == results and summary["task"] == "udpos"
     assert mean == summary["mean"] == pytest.approx(sum(scores) / 3)
     assert summary["standard_deviation"] == pytest.approx(statistics.stdev(scores))
-    kernels = [weights(tmp_path / f"run/seed_{n}")["classifier.weight"] for n in (1, 2, 3)]
+    assert find_seeds(tmp_path / "run") == [tmp_path / f"run/seed_{n}" for n in (1, 2, 3)]
+    kernels = [weights(folder)["classifier.weight"] for folder in find_seeds(tmp_path / "run")]
     assert np.any(kernels[0] != kernels[1]) and np.any(kernels[1] != kernels[2])
     alone = settings(tmp_path / "alone", **given | {"num_seeds": 1, "seed": 6})
     assert finetune_seeds(*alone) == scores[1]

@@ -95,7 +95,7 @@ def test_tatoeba_from_both_layouts_to_the_score(folder, tatoeba, tmp_path):
     assert set(settings) == {"test-de.tsv", "test-ru.tsv"}
     assert settings["test-de.tsv"] == {
         "model": str(folder), "layer": 3, "num_hidden_layers": 3, "pooling": "mean",
-        "special_tokens": True, "max_seq_length": 32,
+        "special_tokens": True, "mean_shift": False, "max_seq_length": 32,
     }  # fmt: skip
 
 
@@ -166,6 +166,7 @@ def test_l5_bucc_takes_its_threshold_from_dev_alone(folder, bucc, tmp_path):
         ({"pooling": "first"}, "pooling='mean'"),
         ({"margin": "distance"}, "margin='ratio'"),
         ({"neighbours": 2}, "neighbours=4"),
+        ({"mean_shift": True}, "mean_shift=False"),
     ):
         with pytest.raises(ValueError, match=f"the threshold was found with {name}"):
             run("test", **changes)
@@ -213,6 +214,30 @@ def test_sentences_in_batches_are_what_the_model_says_of_each_alone(folder, toke
     all_layers = vectors.of_all_layers(world)
     assert all_layers.shape == (4, len(world), 16)
     np.testing.assert_allclose(all_layers[2], made, atol=1e-5)
+
+
+def test_the_mean_shift_needs_no_pairs_in_tatoeba_nor_in_bucc():
+    around = {x: np.array([np.cos(n), np.sin(n)]) for n, x in enumerate("abcde")}
+    table = around | {x.upper(): vector + [30, 10] for x, vector in around.items()}
+    sentences = TatoebaSentences(language="x", english=tuple("ABCDE"), other=tuple("cdeab"))
+    vectors, right = vectors_of(table), [3, 4, 0, 1, 2]
+    assert retrieval.find_translations(sentences, vectors).tolist() != right
+    assert retrieval.find_translations(sentences, vectors, mean_shift=True).tolist() == right
+
+    sentences = BuccSentences(
+        language="x",
+        english={f"en-{x}": x for x in "ABCDE"},
+        other={f"x-{x}": x.lower() for x in "ABCDE"},
+    )
+    gold = {(f"x-{x}", f"en-{x}") for x in "ABCDE"}
+    assert set(retrieval.mine_pairs(sentences, vectors, k=2)[0]) != gold
+    assert set(retrieval.mine_pairs(sentences, vectors, k=2, mean_shift=True)[0]) == gold
+
+
+def test_mean_shift_is_a_flag_of_prediction(folder, tatoeba, tmp_path):
+    xtreme, _, _ = tatoeba
+    predict(folder, xtreme, tmp_path, languages=("de",), mean_shift=True)
+    assert json.loads((tmp_path / "tatoeba/settings.json").read_text())["test-de.tsv"]["mean_shift"]
 
 
 class TwoLayers:
