@@ -3,11 +3,10 @@
     python benchmarks/finetune_and_predict_sides.py rembert_tf|transformers
 
 A side builds features from a file, trains on them and predicts them, with the same model folder, files, lengths and
-batch sizes. transformers does it as its example scripts do: its fast tokenizer on whole columns, labels by `word_ids`,
-batches padded to their longest row.
+batch sizes. What transformers does with files and features is in `finetune_and_predict_transformers.py`.
 """
 
-import csv
+import gc
 import itertools
 import random
 import sys
@@ -16,143 +15,140 @@ import time
 import side_by_side
 
 LEARNING_RATE, WEIGHT_DECAY, EPSILON, CLIP_NORM = 1e-4, 0.01, 1e-6, 1.0
-IGNORED = -100
 
 
 class RemBertTf:
     """Our readers, batches of similar length, `Trainer` driven by `fit`, and `LabelPredictor`."""
 
     def __init__(self):
-        from rembert_tf.pipelines import finetuning, readers, xtreme
-        from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
-        from rembert_tf.pipelines.tokenization import RemBertTokenizer
-
-        self.batches, self.readers, self.xtreme = finetuning, readers, xtreme
-        self.data_config, self.tokenizer_class = FinetuningDataConfig, RemBertTokenizer
-
-    def open(self, cell):
-        """Loads what all measurements share."""
         import keras
 
         from rembert_tf.checkpoints.folder import load_pretrained
-        from rembert_tf.training.config import OptimizerConfig
+        from rembert_tf.pipelines import finetuning, readers, xtreme
+        from rembert_tf.pipelines.finetuning_config import FinetuningDataConfig
+        from rembert_tf.pipelines.tokenization import RemBertTokenizer
         from rembert_tf.training.label_predictor import LabelPredictor
-        from rembert_tf.training.optimizers import make_optimizer
         from rembert_tf.training.task_kinds import KINDS
+
+        self.keras, self.load_pretrained, self.kinds = keras, load_pretrained, KINDS
+        self.batches, self.readers, self.xtreme = finetuning, readers, xtreme
+        self.data_config, self.tokenizer_class = FinetuningDataConfig, RemBertTokenizer
+        self.predictor_class = LabelPredictor
+
+    def open(self, cell):
+        """Loads what all measurements share; returns how many rows the file makes."""
+        from rembert_tf.training.config import OptimizerConfig
+        from rembert_tf.training.optimizers import make_optimizer
         from rembert_tf.training.trainer import Trainer
 
+        self.keras.backend.clear_session()  # Keras' own state holds the last cell's model
         self.cell, self.task = cell, self.xtreme.get_task(cell["task"])
+        self.config = self.data_config(
+            task=cell["task"], data_dir="-", max_seq_length=cell["max_seq_length"],
+            doc_stride=cell["doc_stride"], batch_size=cell["batch_size"],
+        )  # fmt: skip
+        self.reader = self.readers.get_reader(self.task.kind)
         self.tokenizer = self.tokenizer_class.from_file(cell["model"])
-        kind = KINDS[self.task.kind]
-        model, _ = load_pretrained(cell["model"], kind.model_class, id2label=self.task.labels)
-        self.trainer = Trainer(model)
+        kind = self.kinds[self.task.kind]
+        dtype = "mixed_bfloat16" if cell["dtype"] == "bfloat16" else "float32"
+        model, _ = self.load_pretrained(
+            cell["model"], kind.model_class, id2label=self.task.labels or None, dtype=dtype
+        )
         optimizer = OptimizerConfig(
             learning_rate=LEARNING_RATE, weight_decay=WEIGHT_DECAY, epsilon=EPSILON,
             global_clip_norm=CLIP_NORM, warmup_steps=0,
         )  # fmt: skip
+        self.trainer = Trainer(model)
         self.trainer.compile(make_optimizer(optimizer, model, 10_000), kind.make_loss())
-        self.predictor = LabelPredictor(model, cell["predict_batch_size"])
-        self.keras = keras
+        self.predictor = self.predictor_class(model, cell["predict_batch_size"])
+        self.predicted = self._make(self._read()[: cell["max_examples"]])
+        self.features()
+        return self.made.num_rows
 
     def features(self):
         """Builds the features of the file; returns how many examples they are."""
-        reader = self.readers.get_reader(self.task.kind)
-        examples = reader.read_examples(self.cell["file"], self.task.labels)
-        self.made = reader.make_features(
-            examples, self.tokenizer, self.task.labels, self.cell["max_seq_length"]
-        )
+        examples = self._read()
+        self.made = self._make(examples)
         return len(examples)
+
+    def _read(self):
+        return self.reader.read_examples(self.cell["file"], self.task.labels)
+
+    def _make(self, examples):
+        settings = self.readers.settings(self.reader.feature_settings, self.config)
+        return self.reader.make_features(
+            examples, self.tokenizer, self.task.labels, self.config.max_seq_length, **settings
+        )
 
     def train(self, steps):
         """Trains a number of steps."""
-        config = self.data_config(
-            task=self.task.name, data_dir="-", max_seq_length=self.cell["max_seq_length"],
-            batch_size=self.cell["batch_size"],
-        )  # fmt: skip
         start = int(self.trainer.batch_number.numpy())
-        dataset = self.batches.make_training_dataset(self.made, config, start_batch=start)
+        dataset = self.batches.make_training_dataset(self.made, self.config, start_batch=start)
         self.trainer.fit(dataset, steps_per_epoch=steps, shuffle=False, verbose=0)
 
     def predict(self):
-        """Predicts all features."""
-        self.predictor(self.made)
+        """Predicts; returns how many examples."""
+        return len(self.reader.predictions(self.predicted, self.predictor(self.predicted)))
 
 
 class Transformers:
-    """Hugging Face's PyTorch classes, its fast tokenizer, and dynamic padding."""
+    """Hugging Face's PyTorch classes, its fast tokenizer, dynamic padding; bfloat16 by autocast."""
 
     def __init__(self):
+        import finetune_and_predict_transformers
         import torch
         import transformers
 
+        self.kinds = finetune_and_predict_transformers.KINDS
+        self.ignored = finetune_and_predict_transformers.IGNORED
         self.torch, self.transformers = torch, transformers
 
     def open(self, cell):
-        """Loads what all measurements share."""
-        self.cell, self.pairs = cell, cell["task"] in ("xnli", "pawsx")
+        """Loads what all measurements share; returns how many rows the file makes."""
+        self.cell = cell
         self.tokenizer = self.transformers.AutoTokenizer.from_pretrained(cell["model"])
-        kind = "Sequence" if self.pairs else "Token"
-        model_class = getattr(self.transformers, f"RemBertFor{kind}Classification")
-        self.labels = {label: number for number, label in enumerate(cell["labels"])}
-        self.model = model_class.from_pretrained(cell["model"], num_labels=len(self.labels))
+        self.kind = self.kinds[cell["kind"]](self.tokenizer, cell)
+        model_class = getattr(self.transformers, self.kind.model_class)
+        number = {"num_labels": len(cell["labels"])} if cell["labels"] else {}
+        self.model = model_class.from_pretrained(cell["model"], **number)
         self.optimizer = self.torch.optim.AdamW(
             self.model.parameters(), LEARNING_RATE, eps=EPSILON, weight_decay=WEIGHT_DECAY, fused=True
         )  # fmt: skip
         self.shuffled = iter(())
+        self.examples = self.kind.read()[: cell["max_examples"]]
+        self.predicted = self.kind.rows(self.examples)
+        self.features()
+        return len(self.made)
 
     def features(self):
         """Builds the features of the file; returns how many examples they are."""
-        return self._pairs() if self.pairs else self._words()
+        examples = self.kind.read()
+        self.made = self.kind.rows(examples)
+        return len(examples)
 
-    def _pairs(self):
-        with open(self.cell["file"], encoding="utf-8", newline="") as file:
-            first, second, labels = zip(*csv.reader(file, delimiter="\t"), strict=True)
-        made = self.tokenizer(
-            list(first), list(second), truncation=True, max_length=self.cell["max_seq_length"]
-        )
-        self.rows = [
-            {"input_ids": ids, "token_type_ids": types, "labels": self.labels[label]}
-            for ids, types, label in zip(
-                made["input_ids"], made["token_type_ids"], labels, strict=True
-            )
-        ]
-        return len(labels)
-
-    def _words(self):
-        with open(self.cell["file"], encoding="utf-8") as file:
-            blocks = [block.split("\n") for block in file.read().strip("\n").split("\n\n")]
-        sentences = [[line.split("\t") for line in block if line] for block in blocks]
-        made = self.tokenizer(
-            [[word for word, _ in sentence] for sentence in sentences],
-            is_split_into_words=True, truncation=True, max_length=self.cell["max_seq_length"],
-        )  # fmt: skip
-        self.rows = []
-        for number, sentence in enumerate(sentences):
-            labels, previous = [], None
-            for word in made.word_ids(number):
-                new = word is not None and word != previous
-                labels.append(self.labels[sentence[word][1]] if new else IGNORED)
-                previous = word
-            ids = made["input_ids"][number]
-            self.rows.append({"input_ids": ids, "token_type_ids": [0] * len(ids), "labels": labels})
-        return len(sentences)
-
-    def _batch(self, rows):
+    def _batch(self, rows, labels=()):
         torch, width = self.torch, max(len(row["input_ids"]) for row in rows)
 
         def padded(name, value):
             return torch.tensor([row[name] + [value] * (width - len(row[name])) for row in rows])
 
         mask = [[1] * len(row["input_ids"]) + [0] * (width - len(row["input_ids"])) for row in rows]
-        labels = (
-            torch.tensor([row["labels"] for row in rows])
-            if self.pairs
-            else padded("labels", IGNORED)
-        )
-        return {
-            "input_ids": padded("input_ids", self.tokenizer.pad_token_id), "labels": labels,
+        batch = {
+            "input_ids": padded("input_ids", self.tokenizer.pad_token_id),
             "token_type_ids": padded("token_type_ids", 0), "attention_mask": torch.tensor(mask),
         }  # fmt: skip
+        for name in labels:
+            by_position = isinstance(rows[0][name], list)
+            batch[name] = (
+                padded(name, self.ignored)
+                if by_position
+                else torch.tensor([row[name] for row in rows])
+            )
+        return batch
+
+    def _autocast(self):
+        enabled = self.cell["dtype"] == "bfloat16"
+        return self.torch.autocast("cpu", self.torch.bfloat16, enabled=enabled)
 
     def train(self, steps):
         """Trains a number of steps."""
@@ -160,22 +156,25 @@ class Transformers:
         for _ in range(steps):
             rows = list(itertools.islice(self.shuffled, self.cell["batch_size"]))
             if len(rows) < self.cell["batch_size"]:
-                self.shuffled = iter(random.sample(self.rows, len(self.rows)))
+                self.shuffled = iter(random.sample(self.made, len(self.made)))
                 rows = list(itertools.islice(self.shuffled, self.cell["batch_size"]))
             self.optimizer.zero_grad()
-            loss = self.model(**self._batch(rows)).loss
+            with self._autocast():
+                loss = self.model(**self._batch(rows, self.kind.labels)).loss
             loss.backward()
             self.torch.nn.utils.clip_grad_norm_(self.model.parameters(), CLIP_NORM)
             self.optimizer.step()
             loss.item()
 
     def predict(self):
-        """Predicts all features, in the order of the file, as `Trainer.predict` does."""
+        """Predicts, in the order of the file, as `Trainer.predict` does; returns how many examples."""
         self.model.eval()
-        size = self.cell["predict_batch_size"]
-        with self.torch.inference_mode():
-            for start in range(0, len(self.rows), size):
-                self.model(**self._batch(self.rows[start : start + size])).logits.argmax(-1).numpy()
+        size, outputs = self.cell["predict_batch_size"], []
+        for start in range(0, len(self.predicted), size):
+            batch = self._batch(self.predicted[start : start + size])
+            with self.torch.inference_mode(), self._autocast():
+                outputs += self.kind.outputs(self.model(**batch))
+        return len(self.kind.predictions(self.examples, self.predicted, outputs))
 
 
 SIDES = {"rembert_tf": RemBertTf, "transformers": Transformers}
@@ -187,17 +186,16 @@ def main():
     side = SIDES[sys.argv[1]]()
     answer({})
     for request in side_by_side.requests():
-        start = time.perf_counter()
         if "open" in request:
-            side.open(request["open"])
-            count = side.features()
-        elif "steps" in request:
+            gc.collect()
+            answer({"rows": side.open(request["open"])})
+            continue
+        start = time.perf_counter()
+        if "steps" in request:
             side.train(request["steps"])
             count = request["steps"] * side.cell["batch_size"]
-        elif "predict" in request:
-            side.predict()
         else:
-            count = side.features()
+            count = side.predict() if "predict" in request else side.features()
         answer({"examples_per_second": count / (time.perf_counter() - start)})
 
 

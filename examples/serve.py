@@ -53,20 +53,25 @@ class Batcher:
 
     async def _serve(self, signature, queue):
         while True:
-            batch = await self._collect(queue)
-            joined = {name: sum((i[name] for i, _ in batch), []) for name in batch[0][0]}
-            try:
-                answer = await self._run(signature, joined)
-            except Exception as error:
-                for _, future in batch:
-                    future.set_exception(error)
-                continue
-            start = 0
-            for inputs, future in batch:
-                end = start + _length(inputs)
-                if not future.done():  # its client may be gone
-                    future.set_result(_lists({k: v[start:end] for k, v in answer.items()}))
-                start = end
+            await self._answer(signature, await self._collect(queue))
+
+    async def _answer(self, signature, batch):
+        joined = {name: sum((i[name] for i, _ in batch), []) for name in batch[0][0]}
+        try:
+            answer = await self._run(signature, joined)
+        except Exception as error:
+            if len(batch) > 1:  # one request must not spoil the others
+                for one in batch:
+                    await self._answer(signature, [one])
+            elif not batch[0][1].done():
+                batch[0][1].set_exception(error)
+            return
+        start = 0
+        for inputs, future in batch:
+            end = start + _length(inputs)
+            if not future.done():  # its client may be gone
+                future.set_result(_lists({k: v[start:end] for k, v in answer.items()}))
+            start = end
 
     async def _collect(self, queue):
         batch = [await queue.get()]

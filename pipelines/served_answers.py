@@ -23,7 +23,7 @@ class Windows(NamedTuple):
         question_of_row: int64 [R], ascending.
         lengths: pieces in each window, int64 [R].
         offsets: pieces of the context before each window, int64 [R].
-        truncated: whether the question was cut, bool [B].
+        truncated: whether the question was cut, or windows of the context left out, bool [B].
         starts: first code point of each piece in its context, int32 [C].
         ends: code point after its last, int32 [C]; a piece of spaces has none.
     """
@@ -52,6 +52,7 @@ def question_rows(
     max_seq_length: int,
     doc_stride: int,
     max_query_length: int,
+    max_windows: int = 0,
 ) -> Windows:
     """Makes the rows that `question_answering.make_features` makes.
 
@@ -63,6 +64,7 @@ def question_rows(
         max_seq_length: longest row; at least `max_query_length` + 4.
         doc_stride: pieces from the beginning of a window to that of the next.
         max_query_length: pieces of a question; what is beyond is cut off.
+        max_windows: windows of a context, at most; those behind are left out. 0: all.
     """
     queries = tokenizer.tokenize(question)
     query_lengths = tf.minimum(queries.row_lengths(), max_query_length)
@@ -72,7 +74,8 @@ def question_rows(
     stride = tf.minimum(tf.constant(doc_stride, tf.int64), room)
     # Windows until one reaches the end of the text: the quotient is rounded up.
     count = 1 + tf.maximum(tf.constant(0, tf.int64), -((room - text_lengths) // stride))
-    numbers = tf.ragged.range(count)
+    kept_count = tf.minimum(count, max_windows) if max_windows else count
+    numbers = tf.ragged.range(kept_count)
     question_of_row = numbers.value_rowids()
     offsets = numbers.values * tf.gather(stride, question_of_row)
     lengths = tf.minimum(
@@ -93,7 +96,7 @@ def question_rows(
         question_of_row=question_of_row,
         lengths=lengths,
         offsets=offsets,
-        truncated=queries.row_lengths() > max_query_length,
+        truncated=(queries.row_lengths() > max_query_length) | (kept_count < count),
         starts=tf.gather(texts.starts.values, pieces.values),
         ends=tf.gather(texts.ends.values, pieces.values),
     )
@@ -135,12 +138,11 @@ def best_answers(
     Args:
         windows: the rows.
         logits: start and end logit of each piece in a window, float32 [C, 2].
-        num_questions: B.
+        num_questions: B, int32 [].
         n_best_size: answers that share the probability.
         max_answer_length: pieces in an answer.
     """
     row = tf.repeat(tf.range(tf.size(windows.lengths)), windows.lengths)
-    question = tf.gather(windows.question_of_row, row)
     limit = tf.cast(tf.gather(tf.cumsum(windows.lengths), row), tf.int32)  # where its window ends
     is_text = windows.ends > windows.starts
     never = tf.constant(-float("inf"))
@@ -161,15 +163,19 @@ def best_answers(
         (1, end_logits),
         shape_invariants=(tf.TensorShape([]), tf.TensorShape([None])),
     )
-    # The n best answers begin at n starts or fewer: those whose best answers are the best.
-    counts = tf.math.bincount(
-        tf.cast(question, tf.int32), minlength=tf.cast(num_questions, tf.int32), dtype=tf.int64
+    # The n best answers begin at n starts or fewer: those whose best answers are the best. They are looked for in each
+    # window, then among those of all windows of a question.
+    by_window = tf.RaggedTensor.from_row_lengths(start_logits + best_ends, windows.lengths, False)
+    sums, which = _best(by_window, n_best_size)  # [R, n]
+    begins = tf.cast(by_window.row_starts(), tf.int32)[:, tf.newaxis] + which
+    counts = n_best_size * tf.math.bincount(
+        tf.cast(windows.question_of_row, tf.int32), minlength=num_questions, dtype=tf.int64
     )
-    by_question = tf.RaggedTensor.from_row_lengths(start_logits + best_ends, counts, False)
-    by_start = by_question.to_tensor(never)
-    by_start = tf.pad(by_start, [[0, 0], [0, n_best_size]], constant_values=-float("inf"))
-    sums, which = tf.math.top_k(by_start, n_best_size)  # [B, n]
-    begins = tf.cast(by_question.row_starts(), tf.int32)[:, tf.newaxis] + which
+    sums, begins = (tf.reshape(values, [-1]) for values in (sums, begins))
+    by_question = tf.RaggedTensor.from_row_lengths(sums, counts, False)
+    sums, which = _best(by_question, n_best_size)  # [B, n]
+    places = tf.cast(by_question.row_starts(), tf.int32)[:, tf.newaxis] + which
+    begins = tf.gather(begins, tf.where(tf.math.is_finite(sums), places, 0))
     begins = tf.where(tf.math.is_finite(sums), begins, 0)[:, :, tf.newaxis]
     # One more piece, so that a batch without any piece has one to look at.
     start_logits, end_logits = (tf.concat([x, [never]], axis=0) for x in (start_logits, end_logits))
@@ -192,6 +198,14 @@ def best_answers(
         end_logits=tf.where(found, tf.gather(end_logits, last), NO_ANSWER / 2),
         probabilities=tf.where(found, tf.nn.softmax(best)[:, 0], 0.0),
     )
+
+
+def _best(rows: tf.RaggedTensor, count: int) -> tuple[tf.Tensor, tf.Tensor]:
+    """Returns the best values of each row and where they stand in it, [R, count]; -inf where there are fewer."""
+    filled = tf.pad(
+        rows.to_tensor(-float("inf")), [[0, 0], [0, count]], constant_values=-float("inf")
+    )
+    return tf.math.top_k(filled, count)
 
 
 def _has_most_context(windows: Windows, row: tf.Tensor) -> tf.Tensor:

@@ -14,6 +14,25 @@ def _field(default, help_text):
 class ServingConfig(LengthConfig):
     """What an exported model does with the text it is sent."""
 
+    max_seq_length: int | None = _field(
+        None,
+        "Longest sequence in pieces, [CLS] and [SEP] included; default: that of the fine-tuning run, if its flags.txt "
+        "lies beside the model's folder, or XTREME's, 128, questions 384.",
+    )
+    doc_stride: int | None = _field(
+        None,
+        "Questions: pieces from the start of one window of a long text to the next; default: that of the fine-tuning "
+        "run, or XTREME's, 128.",
+    )
+    max_query_length: int | None = _field(
+        None,
+        "Questions: pieces that a question may have; default: that of the fine-tuning run, or XTREME's, 64.",
+    )
+    max_windows: int = _field(
+        0,
+        "Questions: windows of a context that are read, at most, which bounds the time of a request; the end of a "
+        "longer one is left out, and `truncated` says so. 0 reads all.",
+    )
     top_k: int = _field(5, "Masked LM: pieces that `fill_mask` gives for each [MASK].")
     layer: int = _field(-1, "Encoder: layer that `embed` pools; 0 is the input, -1 the last layer.")
     pooling: Literal["mean", "first"] = _field(
@@ -31,7 +50,9 @@ class ServingConfig(LengthConfig):
     def __post_init__(self):
         """Checks the values."""
         super().__post_init__()
-        for name, least in (("top_k", 1), ("rows_per_batch", 1), ("ids_length", 0)):
+        for name, least in (
+            ("top_k", 1), ("rows_per_batch", 1), ("ids_length", 0), ("max_windows", 0)
+        ):  # fmt: skip
             value = getattr(self, name)
             if value < least:
                 raise ValueError(f"`{name}` must be at least {least}. Received: {name}={value}")

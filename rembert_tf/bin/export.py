@@ -4,11 +4,13 @@ Input: a model folder, vocabulary included. Outputs: <output_dir>/ids/<version>/
 TensorFlow alone; piece ids in, probabilities out) and <output_dir>/text/<version>/ (needs tensorflow_text; raw strings
 in: labels, tags with offsets, answers with offsets, pieces for [MASK], or sentence vectors out). Both hold config.json,
 the label names and a README with a call from Python and with curl. --onnx writes a third form, for piece ids.
+Lengths that no flag gives are those of the fine-tuning run, whose flags.txt lies beside its model/, or XTREME's.
 
 Example:
   rembert-export --model=demo/udpos/model --output_dir=demo/served/udpos
 """
 
+import dataclasses
 import pathlib
 
 from absl import logging
@@ -27,8 +29,9 @@ def main() -> None:
     config = dataclass_flags.from_flags(ExportConfig)
     from rembert_tf.checkpoints import hub
     from rembert_tf.checkpoints.saved_class import load_saved_class
-    from rembert_tf.export import onnx_file, saved_model, sizes
+    from rembert_tf.export import lengths, onnx_file, saved_model, sizes
     from rembert_tf.pipelines.tokenization import RemBertTokenizer
+    from rembert_tf.training.prediction_lengths import lengths_of_run
 
     folder = hub.local_folder(config.model)
     tokenizer = RemBertTokenizer.from_file(folder)
@@ -39,6 +42,12 @@ def main() -> None:
             "left out the masked-LM head, %s; --masked_lm_head keeps it and gives fill_mask",
             sizes.readable(whole - sizes.weight_bytes(model)),
         )
+    trained = lengths_of_run(pathlib.Path(folder).absolute().parent, lengths.kind_of(model))
+    config = dataclasses.replace(
+        config, **{k: v for k, v in trained.items() if getattr(config, k) is None}
+    )
+    config = lengths.with_lengths(config, model)
+    logging.info("texts become sequences of up to %d pieces", config.max_seq_length)
     logging.info(
         "the weights take %s in each of two folders, all files about %s",
         sizes.readable(sizes.weight_bytes(model)),

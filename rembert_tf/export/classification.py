@@ -8,6 +8,7 @@ from rembert_tf.export.signature_types import Signatures, floats, strings
 from rembert_tf.export_config import ServingConfig
 from rembert_tf.pipelines import serving
 from rembert_tf.pipelines.row_batches import in_batches
+from rembert_tf.pipelines.string_groups import in_groups
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
 
@@ -21,7 +22,10 @@ def signatures(
     """
     labels = tf.constant(model.config.id2label)
 
-    def answer(rows, truncated):
+    def of_group(text, text_pair):
+        first, second = serving.valid_text(text), serving.valid_text(text_pair)
+        rows, truncated = serving.pair_rows(tokenizer, first, second, config.max_seq_length)
+
         def probabilities_of(numbers):
             features = rows.padded(numbers, tokenizer.pad_id)
             return model_calls.outputs(model, features)["probabilities"]
@@ -32,17 +36,17 @@ def signatures(
             floats(len(model.config.id2label)),
             config.rows_per_batch,
         )
-        return {
-            "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
-            "probability": tf.reduce_max(probabilities, axis=-1),
-            "probabilities": probabilities,
-            "truncated": truncated,
-        }
+        return {"probabilities": probabilities, "truncated": truncated}
 
     @tf.function(input_signature=[strings("text"), strings("text_pair")])
     def serve_pairs(text, text_pair):
-        first, second = serving.valid_text(text), serving.valid_text(text_pair)
-        return answer(*serving.pair_rows(tokenizer, first, second, config.max_seq_length))
+        answer = in_groups(of_group, text, text_pair)
+        probabilities = answer["probabilities"]
+        return {
+            "label": tf.gather(labels, tf.argmax(probabilities, axis=-1)),
+            "probability": tf.reduce_max(probabilities, axis=-1),
+            **answer,
+        }
 
     @tf.function(input_signature=[strings("text")])
     def serve_text(text):

@@ -5,11 +5,15 @@ Needs nothing of the model's own code: what is loaded is the SavedModel.
 
 import os
 import pathlib
+from itertools import chain
 
 import numpy as np
 import tensorflow as tf
 
 from rembert_tf.config import RemBertConfig
+
+# Lists of words are filled up to the longest: one long list among many short ones would take any room.
+MOST_WORDS = 1 << 22
 
 
 class LoadedExport:
@@ -41,7 +45,8 @@ class LoadedExport:
             Outputs by name; strings are Python's, in arrays of objects.
 
         Raises:
-            ValueError: there is no such signature, or it takes other inputs.
+            ValueError: there is no such signature, or it takes other inputs; lists of words, filled up to the longest,
+                would hold more than `MOST_WORDS`.
         """
         specs = self.inputs(signature)
         if set(inputs) != set(specs):
@@ -116,19 +121,35 @@ def _version(path: pathlib.Path) -> pathlib.Path:
 
 
 def _encoded(value):
-    """Returns strings as bytes, and lists of words of different lengths filled up with "".
+    """Returns strings as bytes, and lists of words of different lengths filled up with ""; numbers as they are.
 
-    TensorFlow takes no lone surrogates, which are read as question marks.
+    TensorFlow takes no lone surrogates, which are read as question marks. NumPy's own strings would all take as much
+    room as the longest, and lose NUL bytes at their end: hence arrays of objects.
     """
     if isinstance(value, list) and value and all(isinstance(row, list) for row in value):
-        width = max(map(len, value))
-        if any(isinstance(item, str) for row in value for item in row):
-            value = [row + [""] * (width - len(row)) for row in value]
-    array = np.asarray(value)
-    if array.dtype.kind not in "UO":
-        return value if array.size else array.astype(object)
-    flat = [x.encode(errors="replace") if isinstance(x, str) else x for x in array.ravel().tolist()]
+        value = _filled_up(value)
+    array = value if isinstance(value, np.ndarray) else np.array(value, object)
+    flat = array.ravel().tolist()
+    if flat and not any(isinstance(item, str | bytes) for item in flat):
+        return value
+    if not all(isinstance(item, str | bytes) for item in flat):
+        raise ValueError(f"strings must not stand beside other values. Received: {value!r:.100}")
+    flat = [x.encode(errors="replace") if isinstance(x, str) else x for x in flat]
     return np.array(flat, object).reshape(array.shape)
+
+
+def _filled_up(rows: list[list]) -> list[list]:
+    width = max(map(len, rows))
+    if all(len(row) == width for row in rows) or not isinstance(
+        next(chain.from_iterable(rows)), str | bytes
+    ):
+        return rows
+    if len(rows) * width > MOST_WORDS:
+        raise ValueError(
+            f"lists of words, filled up to the longest, may hold {MOST_WORDS:,} words: ask in several requests. "
+            f"Received: {len(rows):,} lists, the longest of {width:,}"
+        )
+    return [row + [""] * (width - len(row)) for row in rows]
 
 
 def _decoded(array: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ from rembert_tf.export.signature_types import Signatures, floats, strings
 from rembert_tf.export_config import ServingConfig
 from rembert_tf.pipelines import serving
 from rembert_tf.pipelines.row_batches import in_batches
+from rembert_tf.pipelines.string_groups import in_groups
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
 
@@ -24,8 +25,7 @@ def signatures(
     num_pieces = tokenizer.vocab_size
     top_k = min(config.top_k, num_pieces)
 
-    @tf.function(input_signature=[strings("text")])
-    def fill_mask(text):
+    def of_group(text):
         text = serving.valid_text(text)
         rows, masks, truncated = serving.masked_rows(tokenizer, text, config.max_seq_length)
 
@@ -49,17 +49,25 @@ def signatures(
             best, ids = tf.math.top_k(logits, top_k)
             return tf.exp(best - tf.reduce_logsumexp(logits, axis=-1, keepdims=True)), ids
 
-        def by_mask(values, filling):
-            return masks.positions.with_values(values).to_tensor(filling, shape=[None, None, top_k])
-
         specs = floats(top_k), tf.TensorSpec([None, top_k], tf.int32)
         order = tf.range(tf.shape(hidden)[0])
         probabilities, ids = in_batches(best_of, order, specs, config.rows_per_batch)
         return {
-            "pieces": by_mask(serving.spell(tokenizer, ids), ""),
-            "probabilities": by_mask(probabilities, 0.0),
-            "starts": masks.starts.to_tensor(-1),
+            "pieces": masks.positions.with_values(serving.spell(tokenizer, ids)),
+            "probabilities": masks.positions.with_values(probabilities),
+            "starts": masks.starts,
             "truncated": truncated,
+        }
+
+    @tf.function(input_signature=[strings("text")])
+    def fill_mask(text):
+        answer = in_groups(of_group, text)
+        by_mask = [None, None, top_k]
+        return {
+            "pieces": answer["pieces"].to_tensor("", shape=by_mask),
+            "probabilities": answer["probabilities"].to_tensor(0.0, shape=by_mask),
+            "starts": answer["starts"].to_tensor(-1),
+            "truncated": answer["truncated"],
         }
 
     return {"serve_text": fill_mask, "fill_mask": fill_mask}, [tokenizer]

@@ -9,6 +9,7 @@ from rembert_tf.export_config import ServingConfig
 from rembert_tf.pipelines import served_answers, serving
 from rembert_tf.pipelines.piece_spans import SpanTokenizer
 from rembert_tf.pipelines.row_batches import in_batches
+from rembert_tf.pipelines.string_groups import in_groups
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
 
@@ -19,7 +20,8 @@ def signatures(
 
     `answer` string [B], `start` and `end` int32 [B] (code points in the context), `score` float32 [B] (comparable
     across contexts: the sum of `start_logit` and `end_logit`, float32 [B]), `probability` float32 [B] (its share among
-    the `n_best_size` best), `truncated` bool [B] (the question was). A context without text: "", 0, 0, least float32, 0
+    the `n_best_size` best), `truncated` bool [B] (the question was cut, or `max_windows` left out the end of the
+    context). A context without text: "", 0, 0, least float32, 0.
 
     Raises:
         ValueError: no room for a context beside the question.
@@ -31,8 +33,7 @@ def signatures(
         )
     spans = SpanTokenizer(tokenizer)
 
-    @tf.function(input_signature=[strings("question"), strings("context")])
-    def serve_text(question, context):
+    def of_group(question, context):
         context = serving.valid_text(context)
         windows = served_answers.question_rows(
             tokenizer,
@@ -42,6 +43,7 @@ def signatures(
             max_seq_length=config.max_seq_length,
             doc_stride=config.doc_stride,
             max_query_length=config.max_query_length,
+            max_windows=config.max_windows,
         )
         positions = windows.positions
 
@@ -77,5 +79,9 @@ def signatures(
             "probability": best.probabilities,
             "truncated": windows.truncated,
         }
+
+    @tf.function(input_signature=[strings("question"), strings("context")])
+    def serve_text(question, context):
+        return in_groups(of_group, question, context)
 
     return {"serve_text": serve_text}, [tokenizer, spans]

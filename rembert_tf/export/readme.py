@@ -8,6 +8,8 @@ import keras
 import numpy as np
 
 from rembert_tf.export_config import ServingConfig
+from rembert_tf.models.question_answering import RemBertForQuestionAnswering
+from rembert_tf.pipelines import string_groups
 
 # Signature -> inputs of an example, and what it answers.
 _ANSWERS = {
@@ -44,6 +46,18 @@ _SERVE_TEXT = {
     ),
     "RemBertForMaskedLM": _ANSWERS["fill_mask"],
     "RemBertEncoder": _ANSWERS["embed"],
+}
+
+# What each kind of model answers to a text without any piece, and does with a text of any length.
+_NOTHING = {
+    "RemBertForQuestionAnswering": (
+        'such a context has the answer "", 0, 0, with the least float32 as score and probability 0; such a question is '
+        "answered as any other"
+    ),
+    "RemBertForSequenceClassification": "it is classified as an empty text",
+    "RemBertForTokenClassification": "it has no words and no pieces, so its row is filling alone",
+    "RemBertForMaskedLM": "it has no mask, so its row is filling alone",
+    "RemBertEncoder": "it has the vector of an empty text",
 }
 
 
@@ -87,10 +101,39 @@ With TensorFlow Serving:
 
 {listed}
 
-`serving_default` takes `input_ids`, `attention_mask` and `token_type_ids`, int32 [B, T]. Texts are cut at
-{config.max_seq_length} pieces, [CLS] and [SEP] included, and `truncated` bool [B] says so; of questions, it says
-whether the question was cut. Bytes that are no UTF-8 are read as U+FFFD. Any number of strings is answered, in batches
-of {config.rows_per_batch}, and no answer depends on the other strings.
+`serving_default` takes `input_ids`, `attention_mask` and `token_type_ids`, int32 [B, T].
+
+## Awkward input
+
+No string is refused. No answer depends on the other strings of a request.
+
+* Too long: {_too_long(model, config)}
+* Empty, or nothing but spaces: {_NOTHING[class_name]}.
+* Bytes that are no UTF-8 are read as U+FFFD, and offsets count what is read.
+* NUL bytes and other control characters are characters: they stand in offsets. The vocabulary's normalisation leaves
+  most of them out, NUL among them where it says so.
+* Emoji, and whatever else the vocabulary does not know: a run of unknown characters is one unknown piece, or bytes
+  where the vocabulary has them.
+* No string at all: every output is empty, with its number of axes.
+* Any number of strings of any length: they are taken apart by {string_groups.MOST_BYTES // 1024} kB, or one string that
+  is longer, and go through the model in batches of {config.rows_per_batch} rows. So memory grows with the longest
+  string and with the answer, not with their number. Time grows with all of them.
 """,
         encoding="utf-8",
+    )
+
+
+def _too_long(model: keras.Model, config: ServingConfig) -> str:
+    """Says what becomes of a text longer than a row."""
+    if not isinstance(model, RemBertForQuestionAnswering):
+        return (
+            f"texts are cut at {config.max_seq_length} pieces, [CLS] and [SEP] included, and `truncated` bool [B] says "
+            "so."
+        )
+    read = f"the first {config.max_windows} of them" if config.max_windows else "all of them"
+    return (
+        f"questions are cut at {config.max_query_length} pieces, and `truncated` bool [B] says so. A context becomes "
+        f"windows of {config.max_seq_length} pieces with the question, {config.doc_stride} pieces apart, and {read} "
+        "are read: time grows with its length. `--max_windows` of rembert-export bounds it; `truncated` then says "
+        "where the end of a context was left out, too."
     )

@@ -20,6 +20,7 @@ import tensorflow as tf
 from absl import logging
 
 from rembert_tf.export import model_calls, sizes
+from rembert_tf.export.lengths import with_lengths
 from rembert_tf.export.readme import write_readme
 from rembert_tf.export.text_signatures import text_signatures
 from rembert_tf.export_config import ServingConfig
@@ -54,13 +55,14 @@ def export(
     Signature `serving_default` of both takes `input_ids`, `attention_mask` and `token_type_ids`, int32 [B, T] each, and
     gives what `model_calls.outputs` names. Those that take strings are described where they are made:
     `classification.py`, `tagging.py`, `question_answering.py`, `masked_lm.py` and `sentence_embedding.py` beside this
-    file. Rows of a batch do not know of each other, and a batch of no strings is answered with empty tensors.
+    file. Rows of a batch do not know of each other, and a batch of no strings is answered with empty tensors. What
+    becomes of empty, broken, huge and very many strings stands in the README in the assets (`readme.py`).
 
     Args:
         model: any of our models.
         tokenizer: its tokenizer.
         output_dir: the folder above `ids/` and `text/`.
-        config: what is done with the text that is sent.
+        config: what is done with the text that is sent; lengths that it leaves open are those of `lengths.py`.
         version: version number of both folders; 0 takes the one after the highest that is there.
 
     Returns:
@@ -70,8 +72,7 @@ def export(
         ValueError: a model that is not ours, settings that do not fit it, or a version that exists.
         OSError: the disk has not enough room, or cannot be written to.
     """
-    config = config or ServingConfig()
-    _check(model, tokenizer, config)
+    config = _checked(model, tokenizer, config or ServingConfig())
     root = pathlib.Path(output_dir)
     version = version or 1 + max(
         (int(path.name) for path in root.glob("*/*") if path.name.isdigit()), default=0
@@ -94,12 +95,16 @@ def export(
     return paths
 
 
-def _check(model: keras.Model, tokenizer: RemBertTokenizer, config: ServingConfig) -> None:
+def _checked(
+    model: keras.Model, tokenizer: RemBertTokenizer, config: ServingConfig
+) -> ServingConfig:
+    """Returns the settings with all lengths, or raises `ValueError` if they do not fit the model."""
     if not isinstance(model, model_calls.MODELS):
         raise ValueError(
             f"`model` must be one of {', '.join(c.__name__ for c in model_calls.MODELS)}. "
             f"Received: model of type {type(model).__name__}"
         )
+    config = with_lengths(config, model)
     longest = model.config.max_position_embeddings
     for name in ("max_seq_length", "ids_length"):
         value = getattr(config, name)
@@ -113,6 +118,7 @@ def _check(model: keras.Model, tokenizer: RemBertTokenizer, config: ServingConfi
             f"`tokenizer` has more pieces than the model's table has rows, {model.config.vocab_size}. "
             f"Received: tokenizer of {tokenizer.vocab_size} pieces"
         )
+    return config
 
 
 def _module(model: keras.Model, assets: Sequence[str]) -> tf.Module:

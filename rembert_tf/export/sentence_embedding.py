@@ -8,6 +8,7 @@ from rembert_tf.export_config import ServingConfig
 from rembert_tf.models.sentence_embedding import RemBertSentenceEncoder
 from rembert_tf.pipelines import serving
 from rembert_tf.pipelines.row_batches import in_batches
+from rembert_tf.pipelines.string_groups import in_groups
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
 
@@ -29,8 +30,7 @@ def signatures(
         dtype=model.dtype_policy,
     )
 
-    @tf.function(input_signature=[strings("text")])
-    def embed(text):
+    def of_group(text):
         rows, truncated = serving.text_rows(
             tokenizer, serving.valid_text(text), config.max_seq_length
         )
@@ -41,5 +41,9 @@ def signatures(
             config.rows_per_batch,
         )
         return {"embedding": embeddings, "truncated": truncated}
+
+    @tf.function(input_signature=[strings("text")])
+    def embed(text):
+        return in_groups(of_group, text)
 
     return {"serve_text": embed, "embed": embed}, [tokenizer]

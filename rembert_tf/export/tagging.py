@@ -9,6 +9,7 @@ from rembert_tf.export_config import ServingConfig
 from rembert_tf.pipelines import serving
 from rembert_tf.pipelines.piece_spans import SpanTokenizer
 from rembert_tf.pipelines.row_batches import in_batches
+from rembert_tf.pipelines.string_groups import Answer, in_groups
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 from rembert_tf.pipelines.word_splitting import split_words
 
@@ -49,8 +50,7 @@ def signatures(
             tf.reduce_max(probabilities, axis=-1)
         )
 
-    @tf.function(input_signature=[strings("text")])
-    def serve_text(text):
+    def tagged_text(text):
         words = split_words(text)
         rows, positions, truncated = serving.word_rows(
             tokenizer, words.strings, config.max_seq_length
@@ -58,30 +58,24 @@ def signatures(
         tags, probability = tagged(rows, positions)
         kept, starts, ends = (serving.cut(x, positions.row_lengths()) for x in words)
         return {
-            "words": kept.to_tensor(""),
-            "tags": tags.to_tensor(""),
-            "probability": probability.to_tensor(0.0),
-            "starts": starts.to_tensor(-1),
-            "ends": ends.to_tensor(-1),
+            "words": kept,
+            "tags": tags,
+            "probability": probability,
+            "starts": starts,
+            "ends": ends,
             "truncated": truncated,
         }
 
-    @tf.function(input_signature=[strings("words", 2)])
-    def serve_words(words):
+    def tagged_words(words):
         count = tf.shape(words, tf.int64)[1]
         is_word = tf.where(words != "", tf.range(1, count + 1), 0)
         lengths = tf.maximum(tf.reduce_max(is_word, axis=1), 0)  # up to the last word
         ragged = tf.RaggedTensor.from_tensor(serving.valid_text(words), lengths)
         rows, positions, truncated = serving.word_rows(tokenizer, ragged, config.max_seq_length)
         tags, probability = tagged(rows, positions)
-        return {
-            "tags": _padded(tags.to_tensor(""), count, ""),
-            "probability": _padded(probability.to_tensor(0.0), count, 0.0),
-            "truncated": truncated,
-        }
+        return {"tags": tags, "probability": probability, "truncated": truncated}
 
-    @tf.function(input_signature=[strings("text")])
-    def serve_pieces(text):
+    def tagged_pieces(text):
         pieces = spans.tokenize(serving.valid_text(text))
         limit = tf.constant(config.max_seq_length - 2, tf.int64)
         lengths = pieces.ids.row_lengths()
@@ -89,19 +83,38 @@ def signatures(
         positions = tf.ragged.range(ids.row_lengths()) + 1
         tags, probability = tagged(serving.join(tokenizer, [ids]), positions)
         return {
-            "pieces": ids.with_values(serving.spell(tokenizer, ids.values)).to_tensor(""),
-            "tags": tags.to_tensor(""),
-            "probability": probability.to_tensor(0.0),
-            "starts": starts.to_tensor(-1),
-            "ends": ends.to_tensor(-1),
+            "pieces": ids.with_values(serving.spell(tokenizer, ids.values)),
+            "tags": tags,
+            "probability": probability,
+            "starts": starts,
+            "ends": ends,
             "truncated": lengths > limit,
         }
+
+    @tf.function(input_signature=[strings("text")])
+    def serve_text(text):
+        return _filled(in_groups(tagged_text, text))
+
+    @tf.function(input_signature=[strings("words", 2)])
+    def serve_words(words):
+        return _filled(in_groups(tagged_words, words), tf.shape(words)[1])
+
+    @tf.function(input_signature=[strings("text")])
+    def serve_pieces(text):
+        return _filled(in_groups(tagged_pieces, text))
 
     by_name = {"serve_text": serve_text, "serve_words": serve_words, "serve_pieces": serve_pieces}
     return by_name, [tokenizer, spans]
 
 
-def _padded(rows: tf.Tensor, width: tf.Tensor, filling: str | float) -> tf.Tensor:
-    """Returns rows [B, fewer or as many] at a width, filled up."""
-    missing = width - tf.shape(rows, tf.int64)[1]
-    return tf.pad(rows, [[0, 0], [0, missing]], constant_values=filling)
+def _filled(answer: Answer, width: tf.Tensor | int = 0) -> dict[str, tf.Tensor]:
+    """Returns ragged rows as wide as the longest, and at least `width`, filled up with "", 0 and -1."""
+    fillings = {"probability": 0.0, "starts": -1, "ends": -1}
+    filled = dict(answer)
+    for name, rows in answer.items():
+        if isinstance(rows, tf.RaggedTensor):
+            filling = fillings.get(name, "")
+            dense = rows.to_tensor(filling)
+            missing = tf.maximum(width - tf.shape(dense)[1], 0)
+            filled[name] = tf.pad(dense, [[0, 0], [0, missing]], constant_values=filling)
+    return filled

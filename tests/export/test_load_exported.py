@@ -46,6 +46,26 @@ def test_a_lone_surrogate_is_a_question_mark(served):
     np.testing.assert_allclose(one, other, atol=1e-5)
 
 
+def test_a_long_string_takes_no_room_beside_short_ones_and_nul_bytes_stay(served):
+    texts = [
+        "a\x00",
+        *["x"] * 50_000,
+        "word " * 200_000,
+    ]  # 200 GB, were all as long as the last one
+    answer = served["tagger"](text=texts[:1] + texts[-1:])
+    assert answer["words"][0, 0] == "a\x00" and answer["ends"][0, 0] == 2
+    encoded = load_exported_module._encoded(texts)
+    assert encoded.dtype == object and encoded[-1] == texts[-1].encode()
+
+
+def test_words_that_would_be_filled_up_without_end_are_refused(served):
+    rows = [["a"] * 3_000, *[["b"]] * 1_999]
+    with pytest.raises(ValueError, match="Received: 2,000 lists, the longest of 3,000"):
+        served["tagger"]("serve_words", words=rows)
+    with pytest.raises(ValueError, match="strings must not stand beside other values"):
+        served["tagger"](text=["a", 1])
+
+
 def test_the_docstring_is_true(exported):
     result = doctest.testmod(
         load_exported_module, extraglobs={"exported_folder": exported / "classifier"}

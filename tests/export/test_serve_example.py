@@ -10,6 +10,8 @@ import pytest
 pytest.importorskip("aiohttp")
 from aiohttp import test_utils  # noqa: E402
 
+from rembert_tf.export import load_exported  # noqa: E402
+
 SCRIPT = pathlib.Path(__file__).parents[2] / "examples" / "serve.py"
 URL = "/v1/models/model:predict"
 
@@ -84,3 +86,17 @@ def test_what_cannot_be_answered_gets_one_line(serve, served):
         set(answer) == {"error"} and "\n" not in answer["error"] for _, answer in answers[:9]
     )
     assert np.shape(answers[10][1]["outputs"]["tags"]) == (2, 2)
+
+
+def test_a_request_that_spoils_its_batch_does_not_spoil_the_others(serve, served, monkeypatch):
+    monkeypatch.setattr(load_exported, "MOST_WORDS", 20)
+    application = serve.application(served["tagger"], 0.05, 16, 2**20)
+    rows = [[["a"] * 19], [["b"]], [["c", "d"]], [["e"] * 11, ["f"]]]
+    answers = post_all(
+        application, [{"signature_name": "serve_words", "inputs": {"words": row}} for row in rows]
+    )
+    assert [status for status, _ in answers] == [200, 200, 200, 400]
+    assert [np.shape(answer["outputs"]["tags"]) for _, answer in answers[:3]] == [
+        (1, 19), (1, 1), (1, 2)
+    ]  # fmt: skip
+    assert "Received: 2 lists, the longest of 11" in answers[3][1]["error"]

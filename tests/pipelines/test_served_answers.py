@@ -68,6 +68,21 @@ def test_rows_and_answers_are_those_of_prediction(questions, tokenizer, length, 
     assert [bool(x) for x in windows.truncated][-1]
 
 
+@pytest.mark.parametrize("most", [1, 3])
+def test_windows_may_be_limited(questions, tokenizer, most):
+    asked = [tf.constant([getattr(q, name) for q in questions]) for name in ("question", "context")]
+    lengths = {"max_seq_length": 24, "doc_stride": 5, "max_query_length": 9}
+    spans = SpanTokenizer(tokenizer)
+    whole = served_answers.question_rows(tokenizer, spans, *asked, **lengths)
+    few = served_answers.question_rows(tokenizer, spans, *asked, **lengths, max_windows=most)
+    counts = np.bincount(whole.question_of_row)
+    np.testing.assert_array_equal(np.bincount(few.question_of_row), np.minimum(counts, most))
+    rows = np.flatnonzero(np.concatenate([np.arange(count) < most for count in counts]))
+    assert few.rows.input_ids.to_list() == tf.gather(whole.rows.input_ids, rows).to_list()
+    np.testing.assert_array_equal(few.truncated, whole.truncated.numpy() | (counts > most))
+    assert 0 < np.sum(counts > most) < len(questions)
+
+
 def test_no_question_at_all(tokenizer):
     windows = served_answers.question_rows(
         tokenizer, SpanTokenizer(tokenizer), tf.zeros([0], tf.string), tf.zeros([0], tf.string),
