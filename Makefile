@@ -12,6 +12,9 @@ PYTHON ?= python3.11
 # The last version with TensorFlow classes, whose files are read; in a folder of its own beside transformers 5.
 TRANSFORMERS4 := transformers==4.57.1 huggingface_hub==0.36.0 tokenizers==0.22.1
 PIP_INSTALL := -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+# Tests of one file share models, so a file stays in one process; conftest.py puts the long files first.
+PROCESSES ?= 2
+PYTEST := -m pytest --numprocesses=$(PROCESSES) --dist=loadfile --no-loadscope-reorder
 
 help:
 	@echo "make demo     the whole path on the embedded sample, about five minutes on two slow cores (results in demo/)"
@@ -24,10 +27,10 @@ demo: .venv/ready
 	.venv/bin/python examples/demo.py --output=demo
 
 test: .venv/ready
-	.venv/bin/python -m pytest -m "not oracle" $(PYTEST_FLAGS)
+	.venv/bin/python $(PYTEST) -m "not oracle" $(PYTEST_FLAGS)
 
 test-fast: .venv/ready
-	.venv/bin/python -m pytest -m "not oracle and not slow" $(PYTEST_FLAGS)
+	.venv/bin/python $(PYTEST) -m "not oracle and not slow" $(PYTEST_FLAGS)
 
 lint: .venv/ready
 	.venv/bin/ruff check .
@@ -39,7 +42,7 @@ format: .venv/ready
 
 # A skipped oracle has compared nothing: --strict-oracles makes a skip a failure.
 oracles: .venv-oracles/ready
-	.venv-oracles/bin/python -m pytest tests/oracles -m oracle --strict-oracles $(PYTEST_FLAGS)
+	.venv-oracles/bin/python $(PYTEST) tests/oracles -m oracle --strict-oracles $(PYTEST_FLAGS)
 
 .venv/ready: setup.py constraints.txt
 	$(PYTHON) -m venv .venv

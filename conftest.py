@@ -1,4 +1,4 @@
-"""Checks that the project is installed; makes a skipped oracle test fail where it must not be skipped."""
+"""Checks that the project is installed; orders the files; fails where an oracle test must not be skipped."""
 
 import importlib.util
 
@@ -23,6 +23,12 @@ def _is_installed() -> bool:
         return importlib.util.find_spec("rembert_tf.pipelines") is not None
     except ImportError:
         return False
+
+
+def pytest_collection_modifyitems(items):
+    """Files with slow tests first: processes that take file after file then end at about the same time."""
+    slow = {item.path for item in items if item.get_closest_marker("slow")}
+    items.sort(key=lambda item: item.path not in slow)
 
 
 @pytest.hookimpl(hookwrapper=True)

@@ -95,7 +95,7 @@ def test_an_empty_file_is_no_text(build):
 
 
 def test_a_line_of_many_megabytes_is_dropped_and_counted(build):
-    long = "tea and bread " * 300_000  # 4 MB
+    long = "tea and bread " * 3_600_000  # 50 MB
     records = build({"en.txt": f"{GOOD}{long}\nWe drink.\n"})
     assert records.lines["kept"] == 3 and dropped(records) == {"blank": 1, "too_long": 1}
 
@@ -108,10 +108,10 @@ def test_a_line_as_long_as_allowed_is_kept(build):
 
 
 def test_a_folder_of_thousands_of_tiny_files_is_one_language(build, tmp_path):
-    files = {f"en/{number:05d}.txt": f"We eat bread {number}." for number in range(3000)}
+    files = {f"en/{number:05d}.txt": f"We eat bread {number}." for number in range(10_000)}
     records = build(files)
-    assert records.lines["kept"] == records.train.documents == 3000
-    assert records.settings["input_files"] == 3000
+    assert records.lines["kept"] == records.train.documents == 10_000
+    assert records.settings["input_files"] == 10_000
     assert (tmp_path / "records" / "en" / "language.json").stat().st_size < 3000
 
 
