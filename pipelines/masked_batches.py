@@ -9,7 +9,6 @@ from rembert_tf.pipelines.masking import DynamicMasking
 from rembert_tf.pipelines.stateless_random import Stream, hash_uint32
 from rembert_tf.pipelines.tokenization import RemBertTokenizer
 
-
 _PIECES_AT_ONCE = 1 << 16
 
 
@@ -30,8 +29,8 @@ def batch_function(
         rows: Which rows of each batch to make.
 
     Returns:
-        A function of (batch numbers int64 [K], sequences int32 [K, rows, T]), which returns features, labels and weights
-        as `make_pretraining_dataset` says, each `[K, ...]`.
+        A function of (batch numbers int64 [K], sequences int32 [K, rows, T]), which returns features, labels and
+        weights as `make_pretraining_dataset` says, each `[K, ...]`.
     """
     masking = DynamicMasking.of(config, tokenizer, seed=seed)
 

@@ -44,7 +44,7 @@ def find_files(
         language: language code, such as `en`.
 
     Raises:
-        ValueError: the task has no such split.
+        ValueError: the task has no such split, or two of the files have the same name, as in two releases of UD.
         FileNotFoundError: there is no such file; the message names the first path that was tried, and
             what its folder holds, or the language in which the task has such files.
     """
@@ -55,6 +55,11 @@ def find_files(
             found = pathlib.Path(folder).glob(_with_language(path, language))
             found = sorted(found, key=lambda path: (path.name, path))  # XTREME's order of treebanks
             if found := tuple(path for path in found if path.is_file()):
+                if len({path.name for path in found}) < len(found):
+                    raise ValueError(
+                        f"{task.name}: the {split} files of {language} must lie in one place, not in two "
+                        f"releases. Received: {', '.join(map(str, found))}"
+                    )
                 return found
     first, _, only = patterns[0].partition("#")
     if all(pattern.partition("#")[2] not in ("", language) for pattern in patterns):

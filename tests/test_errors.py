@@ -167,7 +167,9 @@ def results(folder, text_folder, vocabulary_file, records_folder):
         "export_no_pieces": ("export", [
             f"--model={folder}/model", f"--output_dir={folder}/out", "--top_k=0"
         ]),
-        "export_too_long": ("export", [f"--model={folder}/tagger", f"--output_dir={folder}/out"]),
+        "export_too_long": ("export", [
+            f"--model={folder}/tagger", f"--output_dir={folder}/out", "--max_seq_length=128"
+        ]),
         "export_nothing": ("export", [f"--model={folder}/nowhere", f"--output_dir={folder}/out"]),
     }  # fmt: skip
     question = json.dumps([commands, records(folder / "long", folder / "full_disk")])

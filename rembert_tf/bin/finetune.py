@@ -13,7 +13,8 @@ rembert-predict --model=<model_dir> predicts with all three, and rembert-evaluat
 
 --task=all runs every task that has its files in --data_dir, each with its recipe, in folders of their names; flags
 given beside it come before those of the recipes. A task that lacks a file is left out, in a line that names the file,
-before the first step is trained. An error within a task ends the run; what is done stays done with --resume.
+before the first step is trained; --translate_train adds to the tasks that have translated files. An error within a
+task ends the run; what is done stays done with --resume.
 
 SIGTERM (or one Ctrl-C) ends a run after its step with a checkpoint and exit status 75: the same command with --resume
 goes on from there. A second signal ends it at once. An error is one line and exit status 1.
@@ -94,7 +95,8 @@ def finetune_all(arguments: list[str]) -> None:
             absent = " (left out)" if model_of in left_out else ""
             logging.info("%s: predicted by the model of %s%s", name, model_of, absent)
             continue
-        _parse_for(name, arguments, model_dir)
+        if translations := _parse_for(name, arguments, model_dir):
+            logging.info("%s is not published in translation, so without %s", name, translations)
         lacking = _what_is_lacking(dataclass_flags.from_flags(FinetuningDataConfig))
         if lacking:
             logging.info("%s is left out. %s", name, lacking)
@@ -108,7 +110,14 @@ def finetune_all(arguments: list[str]) -> None:
     for number, name in enumerate(tasks, start=1):
         logging.info("task %d of %d: %s", number, len(tasks), name)
         _parse_for(name, arguments, model_dir)
-        scores[name] = finetune_task()
+        try:
+            scores[name] = finetune_task()
+        except SystemExit:  # Preempted, whose module takes seconds to import
+            logging.warning(
+                "task %d of %d, %s, was stopped: the whole command with --resume goes on with it and those after it",
+                number, len(tasks), name,
+            )  # fmt: skip
+            raise
         atomic_files.write_json(model_dir / "summary.json", scores)
     logging.info("dev scores: %s", ", ".join(f"{n} {100 * s:.2f} %" for n, s in scores.items()))
     if left_out:
@@ -128,14 +137,23 @@ def _check_for_all_tasks() -> None:
             )
 
 
-def _parse_for(name: str, arguments: list[str], model_dir: pathlib.Path) -> None:
-    """Parses the flags of a task: its recipe, then the command line, then what is the task's own."""
+def _parse_for(name: str, arguments: list[str], model_dir: pathlib.Path) -> str:
+    """Parses the flags of a task: its recipe, then the command line, then what is the task's own.
+
+    Returns:
+        The flag that asked for translated training files where the task has none, so that it was dropped; or "".
+    """
     verbosity = logging.get_verbosity()
     recipe = f"--flagfile={RECIPES / name}.flags"
     own = [f"--task={name}", f"--model_dir={model_dir / name}"]
     flags.FLAGS.unparse_flags()
     flags.FLAGS([sys.argv[0], recipe, *arguments, *own])
+    dropped = ""
+    if flags.FLAGS.translate_train and xtreme.TRANSLATE_TRAIN not in xtreme.get_task(name).files:
+        dropped = f"--translate_train={','.join(flags.FLAGS.translate_train)}"
+        flags.FLAGS.translate_train = []
     logging.set_verbosity(verbosity)  # parsing has set it anew
+    return dropped
 
 
 def _what_is_lacking(data: FinetuningDataConfig) -> str:
@@ -145,11 +163,13 @@ def _what_is_lacking(data: FinetuningDataConfig) -> str:
     if not data.dev_fraction:
         wanted.append(("dev", data.train_language))
     wanted += [(xtreme.TRANSLATE_TRAIN, language) for language in data.translate_train]
-    try:
-        for split, language in wanted:
+    for split, language in wanted:
+        if split not in task.files:  # TyDiQA's dev files
+            return f"{task.name} has no {split} files: give --dev_fraction."
+        try:
             task_files.find_files(task, data.data_dir, split, language)
-    except (FileNotFoundError, ValueError) as error:
-        return str(error)
+        except FileNotFoundError as error:
+            return str(error)
     return ""
 
 

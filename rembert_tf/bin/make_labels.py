@@ -9,7 +9,8 @@ evaluate.py reads them, all or none, and prints how many examples and labels of 
 * xquad/xquad.<language>.json, mlqa/MLQA_V1, tydiqa/tydiqa-goldp-v1.1-dev as published, with their answers;
 * tatoeba.<language>-eng.* of LASER; bucc2018/<language>-en/<language>-en.training.gold.
 
-`rembert-evaluate` takes such a folder as `--label_folder` too, without this step.
+Files without labels are left out, and listed below the table; of tasks and languages that flags name, something must
+have labels. `rembert-evaluate` takes such a folder as `--label_folder` too, without this step.
 
 Examples:
   rembert-make-labels --data_dir=download --output_dir=labels
@@ -28,9 +29,9 @@ def define_flags() -> None:
 def main() -> None:
     """Makes the folder that the flags name."""
     config = dataclass_flags.from_flags(MakeLabelsConfig)
-    written = make_labels(config)
-    print(table(written))
-    print(f"Wrote {len(written)} files to {config.output_dir}")
+    made = make_labels(config)
+    print(table(made))
+    print(f"Wrote {len(made.written)} files to {config.output_dir}")
 
 
 def run() -> None:

@@ -1,8 +1,9 @@
 r"""Predicts the files of an XTREME task in every language, and writes the files that XTREME's evaluate.py reads.
 
-Inputs: a fine-tuned model folder (or Hub id), and --data_dir: XTREME's processed files (<data_dir>/<task>/
-<split>-xx.tsv, with or without labels) or the raw downloads. Outputs: <output_dir>/<task>/<split>-xx.tsv (.json for
-answers), one prediction for each word, pair or question, in input order; --resume leaves out languages that are done.
+Inputs: a fine-tuned model folder (or its run's, or a Hub id), and --data_dir: XTREME's processed files
+(<data_dir>/<task>/<split>-xx.tsv, with or without labels) or the raw downloads. Outputs: <output_dir>/<task>/
+<split>-xx.tsv (.json for answers), one prediction for each word, pair or question, in input order; --resume leaves out
+languages that are done.
 Lengths that no flag gives are those of the fine-tuning run, whose flags.txt lies beside its model/, or XTREME's.
 --n_best writes the best answers to each question with their probabilities, to <split>-xx.n_best.json.
 A folder of several seeds (rembert-finetune --num_seeds=3) predicts with each of them, into <output_dir>/seed_1,

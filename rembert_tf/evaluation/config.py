@@ -62,8 +62,9 @@ class EvaluationConfig:
     xtreme_languages: Literal["present", "all"] = dataclasses.field(
         default="present",
         metadata={
-            "help": "present: mean over the languages in both folders. all: mean over exactly "
-            "XTREME's languages, as published; a missing file is an error, XTREME's rule."
+            "help": "present: mean over the languages in both folders, over XTREME's alone where all of "
+            "them are there. all: only XTREME's languages are scored, and a missing file is an error, "
+            "XTREME's rule."
         },
     )
     conll: tuple[str, ...] = dataclasses.field(

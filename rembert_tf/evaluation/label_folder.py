@@ -60,7 +60,7 @@ class LabelFolder:
                     return paths[0]
                 return published_labels.read(task, paths, language)
             except files.NoLabelsError as error:
-                refusals.append(str(error))
+                refusals.append(f"{str(error).removesuffix('.')}.")
         raise files.NoLabelsError(f"{' '.join(refusals)} {self.places(task, language)}")
 
     def places(self, task: Task, language: str = "") -> str:

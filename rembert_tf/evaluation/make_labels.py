@@ -4,8 +4,8 @@ import contextlib
 import dataclasses
 import os
 import pathlib
-import shutil
-from collections.abc import Iterator, Sequence
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from rembert_tf.evaluation import (
@@ -69,17 +69,26 @@ class Written(NamedTuple):
     labels: int
 
 
-def make_labels(config: MakeLabelsConfig) -> list[Written]:
-    """Writes a label file for each task and language, all or none.
+class Made(NamedTuple):
+    """What became of a folder of data.
 
-    Returns:
-        What was written, in the order of the tasks.
+    Attributes:
+        written: what was written, in the order of the tasks.
+        without_labels: task → languages of which no file tells labels, as XTREME's test files do not.
+    """
+
+    written: list[Written]
+    without_labels: dict[str, list[str]]
+
+
+def make_labels(config: MakeLabelsConfig) -> Made:
+    """Writes a label file for each task and language that has labels, all or none.
 
     Raises:
         FileNotFoundError: there is no folder, no file of a task that was asked for, or none in a
             language that was asked for.
-        ValueError: `output_dir` is taken; a file has no labels or is not as it must be; the message
-            names file and line.
+        ValueError: `output_dir` is taken; nothing has labels, or nothing of a task or language that was
+            asked for; a file is not as it must be; the message names file and line.
     """
     output_dir = os.path.realpath(config.output_dir)
     if os.path.lexists(output_dir) and not (
@@ -92,19 +101,32 @@ def make_labels(config: MakeLabelsConfig) -> list[Written]:
         raise FileNotFoundError(f"There is no folder {config.data_dir}.")
     folder = LabelFolder(config.data_dir, config.split)
     found = _languages(folder, config)
+    written, refusals = [], {}
     with _new_folder(output_dir) as temporary:
-        return [
-            _write(TASKS[name], language, folder, temporary)
-            for name, languages in found.items()
-            for language in languages
-        ]
+        for name, languages in found.items():
+            for language in languages:
+                try:
+                    written.append(_write(TASKS[name], language, folder, temporary))
+                except files.NoLabelsError as error:
+                    refusals[name, language] = error
+        _require_what_was_asked_for(config, written, refusals)
+    without_labels: dict[str, list[str]] = {}
+    for name, language in refusals:
+        without_labels.setdefault(name, []).append(language)
+    return Made(written, without_labels)
 
 
-def table(written: Sequence[Written]) -> str:
-    """Returns what was written as a Markdown table, and which of XTREME's languages are missing."""
+def table(made: Made) -> str:
+    """Returns what was written as a Markdown table, what has no labels, and what XTREME needs beside."""
+    written = made.written
     rows = [("task", "language", "made of", "examples", "labels")]
     rows += [(w.task, w.language, w.source, str(w.examples), str(w.labels)) for w in written]
     lines = markdown_tables.table(rows, text_columns=3)
+    for name, languages in made.without_labels.items():
+        lines.append(
+            f"{name}: no labels in {', '.join(languages)}; "
+            f"--tasks={name} --languages={languages[0]} says where they were looked for."
+        )
     for name in dict.fromkeys(w.task for w in written):
         there = {w.language for w in written if w.task == name}
         missing = [language for language in TASKS[name].languages if language not in there]
@@ -136,6 +158,20 @@ def _languages(folder: LabelFolder, config: MakeLabelsConfig) -> dict[str, list[
             f"{'in ' + ', '.join(absent) + ' ' if absent else ''}is in {config.data_dir}."
         )
     return languages
+
+
+def _require_what_was_asked_for(
+    config: MakeLabelsConfig,
+    written: Sequence[Written],
+    refusals: Mapping[tuple[str, str], files.NoLabelsError],
+) -> None:
+    """Raises the refusal of a task or language that was asked for and is nowhere, as `_languages` does for files."""
+    tasks, languages = {w.task for w in written}, {w.language for w in written}
+    for (task, language), error in refusals.items():
+        task_is_wanted = task in config.tasks and task not in tasks
+        language_is_wanted = language in config.languages and language not in languages
+        if not written or task_is_wanted or language_is_wanted:
+            raise error
 
 
 def _write(task: Task, language: str, folder: LabelFolder, output_dir: str) -> Written:
@@ -170,13 +206,14 @@ def _label_lines(task: Task, source: files.Source) -> tuple[int, int, list[str]]
 
 @contextlib.contextmanager
 def _new_folder(path: str) -> Iterator[str]:
-    """Gives a temporary folder beside `path`, which takes that name when the block ends well."""
+    """Gives a temporary folder, which becomes `path` when the block ends well; else nothing is left of it."""
     parent, name = os.path.split(path)
-    temporary = os.path.join(parent, f".{name}.incomplete")
-    shutil.rmtree(temporary, ignore_errors=True)
-    os.makedirs(temporary)
-    try:
-        yield temporary
-        os.replace(temporary, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+    existing = parent
+    while not os.path.lexists(existing):
+        existing = os.path.dirname(existing)
+    with tempfile.TemporaryDirectory(prefix=f".{name}.", dir=existing) as temporary:
+        folder = os.path.join(temporary, name)  # with the usual rights, which `temporary` has not
+        os.mkdir(folder)
+        yield folder
+        os.makedirs(parent, exist_ok=True)
+        os.replace(folder, path)

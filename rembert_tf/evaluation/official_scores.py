@@ -12,9 +12,9 @@ def official_json(scores: Scores) -> str:
 
     Averages of groups and of all tasks are there only where XTREME gives them. A task that lacks
     some of XTREME's languages names them under `missing_languages`, one that has others besides
-    names these under `other_languages`; both are in its averages as they are. Of several runs these
-    are the means, and `standard_deviation` holds the same names once more (n - 1), for each task and
-    for XTREME's averages.
+    names these under `other_languages`; these are in its averages only where some of XTREME's are
+    missing. Of several runs these are the means, and `standard_deviation` holds the same names once
+    more (n - 1), for each task and for XTREME's averages.
     """
     official: dict[str, Any] = dict(scores.averages)
     for name, result in scores.tasks.items():

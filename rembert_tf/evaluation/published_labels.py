@@ -21,6 +21,8 @@ from rembert_tf.pipelines.conllu import NO_TAG
 def find(folder: str, task: Task, split: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yields languages and files that may tell their labels, several times where there are several places.
 
+    No file is read: one that holds all languages, as XNLI's does, is yielded for each of the task's.
+
     Args:
         folder: what a data set was unpacked into, the `data_dir` of `rembert-finetune`.
         task: the task.
@@ -28,22 +30,26 @@ def find(folder: str, task: Task, split: str) -> Iterator[tuple[str, tuple[str, 
 
     Yields:
         A language and its files: one, of Universal Dependencies one a treebank, in XTREME's order.
+
+    Raises:
+        ValueError: the files of a language lie in two places, such as two releases of the treebanks.
     """
     for pattern in patterns(task, split):
         place = dataclasses.replace(xtreme.TASKS[task.name], files={split: (pattern,)})
         for language in task_files.languages_with_files(place, folder, split):
-            paths = tuple(map(str, task_files.find_files(place, folder, split, language)))
-            of_one_language = "{language" in pattern or "#" in pattern
-            if of_one_language or language in _labels_by_language(paths[0]):
-                yield language, paths
+            yield language, tuple(map(str, task_files.find_files(place, folder, split, language)))
 
 
 def patterns(task: Task, split: str) -> tuple[str, ...]:
-    """Returns where the data set may lie, as in `pipelines/xtreme.py`; XTREME's layout is left out."""
+    """Returns where the data set may lie, as in `pipelines/xtreme.py`.
+
+    XTREME's layout is left out, and SQuAD, which XQuAD's and MLQA's models are selected by: its questions are no labels
+    of theirs.
+    """
     found = xtreme.TASKS[task.name].files.get(split, ())
     if task.name == "bucc2018":  # the pairs lie beside the sentences
         return tuple(pattern.removesuffix("{language}") + "gold" for pattern in found)
-    return tuple(p for p in found if not p.startswith(f"{task.name}/{split}-"))
+    return tuple(p for p in found if not p.startswith((f"{task.name}/{split}-", "squad/")))
 
 
 def read(task: Task, paths: Sequence[str], language: str) -> files.Source:
@@ -59,11 +65,6 @@ def read(task: Task, paths: Sequence[str], language: str) -> files.Source:
         ValueError: a file is not as it must be, or a label is none of the task; the message names
             file and line.
     """
-    names = [os.path.basename(path) for path in paths]
-    if len(set(names)) < len(names):
-        raise ValueError(
-            f"{task.name}: the labels of {language} must lie in one place. Received: {', '.join(paths)}"
-        )
     if task.kind == "question_answering":
         answer_files.read_gold_answers(paths[0])
         return paths[0]
@@ -95,8 +96,11 @@ def _read_pairs(path: str, changed: int) -> Mapping[str | None, list[tuple[int, 
 
 def _labels(task: Task, path: str, language: str) -> list[str]:
     by_language = _labels_by_language(path)
+    rows = by_language.get(language) or by_language.get(None)
+    if not rows:
+        raise files.NoLabelsError(f"{path}: no row of this file is in {language}.")
     labels = []
-    for number, label in by_language.get(language, by_language.get(None, [])):
+    for number, label in rows:
         if label is None:
             raise files.NoLabelsError(f"{path}:{number}: no column of labels.")
         label = task.aliases.get(label.strip(" "), label.strip(" "))
@@ -122,6 +126,8 @@ def _tags(task: Task, paths: Sequence[str], language: str) -> list[str]:
                 )
         for sentence in sentences:
             lines += [*(word.tag for word in sentence), ""]
+    if not lines:
+        raise files.NoLabelsError(f"{', '.join(paths)}: the words of all sentences are withheld.")
     return lines[:-1]
 
 

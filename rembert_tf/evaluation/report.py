@@ -73,8 +73,8 @@ def _head(scores: Scores, with_plots: bool) -> list[str]:
         lines += [f"XTREME's averages: {_averages(scores, scores.averages)}.", ""]
     if scores.partial_averages:
         lines += [
-            f"Averages of tasks that lack some of XTREME's languages or have others, not to be "
-            f"compared with published ones: {_averages(scores, scores.partial_averages)}.",
+            "Averages of tasks that lack some of XTREME's languages, not to be compared with published "
+            f"ones: {_averages(scores, scores.partial_averages)}.",
             "",
         ]
     if with_plots and len(scores.tasks) > 1:
@@ -84,7 +84,7 @@ def _head(scores: Scores, with_plots: bool) -> list[str]:
     for name, result in scores.tasks.items():
         main, xtreme_languages = result["main_metric"], TASKS[name].languages
         count = sum(language in xtreme_languages for language in result["languages"])
-        others = len(result["other_languages"])
+        others = len(result["other_languages"]) if result["missing_languages"] else 0
         official = result["official_metric"]
         rows.append(
             [
@@ -107,7 +107,8 @@ def _head(scores: Scores, with_plots: bool) -> list[str]:
     lines += [
         *table(rows, text_columns=2),
         "",
-        "All in percent. Means are unweighted, over languages, English included. The gap (the "
+        "All in percent. Means are unweighted, over languages, English included; over XTREME's alone "
+        "where all of them are there. The gap (the "
         "cross-lingual transfer gap) is English minus the mean of the others."
         + (
             f" Means over {runs} runs ± their sample standard deviation (n - 1)."
@@ -182,9 +183,12 @@ def _body(scores: Scores, with_plots: bool) -> list[str]:
         if with_plots:
             lines += [f"![{name}: {result['main_metric']} by language]({plot_name(name)})", ""]
         lines += table(_language_rows(scores, name))
+        averaged = (
+            "In the mean but not XTREME's" if result["missing_languages"] else "Not in the mean"
+        )
         for key, text in (
             ("missing_languages", "Missing of XTREME's languages"),
-            ("other_languages", "In the mean but not XTREME's"),
+            ("other_languages", averaged),
         ):
             if result[key]:
                 lines += ["", f"{text}: {', '.join(result[key])}."]

@@ -20,28 +20,41 @@ def with_seeds(folders: Sequence[str]) -> list[str]:
     So `rembert-predict` leaves the predictions of several seeds.
 
     Raises:
-        ValueError: a folder holds seeds, and beside them predictions that belong to no seed.
+        ValueError: a folder holds seeds, and beside them predictions that belong to no seed; or the seeds
+            are not 1, 2, ..., so that some may be of another series.
     """
     found = []
     for folder in folders:
-        names = [name for name in os.listdir(folder) if os.path.isdir(os.path.join(folder, name))]
-        seeds = sorted((int(match[1]), match[0]) for match in map(_SEED.fullmatch, names) if match)
-        beside = [task for task in TASKS if task in names]
+        seeds, beside = seeds_and_tasks(folder)
         if seeds and beside:
             raise ValueError(
                 f"`prediction_folder` must hold seeds or tasks, not both: move {', '.join(beside)} to a "
                 "folder of its own, or into the folder of each seed. "
                 f"Received: prediction_folder={folder}"
             )
+        if [number for number, _ in seeds] != list(range(1, len(seeds) + 1)):
+            raise ValueError(
+                "`prediction_folder` must hold seed_1, seed_2, ... without a gap: move away what is left "
+                f"of another series. Received: prediction_folder={folder}, which holds "
+                f"{', '.join(name for _, name in seeds)}"
+            )
         found += [os.path.join(folder, name) for _, name in seeds] or [folder]
     return found
+
+
+def seeds_and_tasks(folder: str) -> tuple[list[tuple[int, str]], list[str]]:
+    """Returns the seeds in a folder of predictions, numbers and names in order, and its tasks."""
+    names = [name for name in os.listdir(folder) if os.path.isdir(os.path.join(folder, name))]
+    seeds = sorted((int(match[1]), match[0]) for match in map(_SEED.fullmatch, names) if match)
+    return seeds, [task for task in TASKS if task in names]
 
 
 def mean_of(runs: Sequence[Scores]) -> Scores:
     """Returns the means of several runs' scores, such as seeds, with standard deviations.
 
     These are sample standard deviations: squares are summed and divided by the number of runs less 1.
-    Baselines are those of the first run. Of one run, its scores.
+    Baselines are those of the first run. A note that not all runs have names the run. Of one run, its
+    scores.
 
     Raises:
         ValueError: the runs differ in their tasks or languages.
@@ -62,7 +75,9 @@ def mean_of(runs: Sequence[Scores]) -> Scores:
         }
         tasks[name]["runs"] = [{"languages": r["languages"], "mean": r["mean"]} for r in results]
     notes = [
-        f"{run.prediction_folders[0]}: {note}" if run.notes != first.notes else note
+        note
+        if all(note in other.notes for other in runs)
+        else f"{run.prediction_folders[0]}: {note}"
         for run in runs
         for note in run.notes
     ]

@@ -17,7 +17,8 @@ class Scores:
             the runs.
         label_folder: where the labels were.
         tasks: for each task its `group`, `main_metric`, `official_metric`, `languages` (language →
-            metric → score), `mean` (metric → unweighted mean over the languages, English included),
+            metric → score), `mean` (metric → unweighted mean, English included, over XTREME's
+            languages where all of them are there, or else over all languages that are there),
             `gap_to_english` (metric → English minus the mean of the others, the cross-lingual
             transfer gap; empty without English), `examples` (language → how many),
             `missing_languages` (XTREME's, not scored), `other_languages` (scored, not XTREME's),
@@ -25,8 +26,8 @@ class Scores:
             over the runs, with n - 1; empty for one run), and of several runs `runs` (`languages`
             and `mean` of each, in the order of `prediction_folders`).
         averages: XTREME's averages of official task scores, by group and `all_task`; only where
-            XTREME gives them: all tasks are there, each in exactly XTREME's languages.
-        partial_averages: the same where all tasks are there, but not XTREME's languages.
+            XTREME gives them: all tasks are there, each in all of XTREME's languages.
+        partial_averages: the same where all tasks are there, but not all of XTREME's languages.
         average_deviations: sample standard deviations of both kinds of averages over the runs; empty
             for one run.
         baselines: name → `prediction_folder` and `tasks`; a task has `languages` and `mean`. A mean

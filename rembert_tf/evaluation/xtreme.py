@@ -3,7 +3,7 @@
 import dataclasses
 import importlib.metadata
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from rembert_tf.evaluation import files, layout, runs
@@ -37,8 +37,9 @@ def evaluate_folders(
 
     Raises:
         FileNotFoundError: a folder, a task that was asked for, or a language is missing.
-        ValueError: a file holds what it must not, predictions and labels do not fit each other, or
-            runs differ in their tasks or languages, or seeds and tasks lie in one folder.
+        ValueError: a file holds what it must not, predictions and labels do not fit each other, no
+            language of a task has labels, runs differ in their tasks or languages, or a folder of seeds
+            holds something else.
     """
     if isinstance(prediction_folders, str):
         prediction_folders = [prediction_folders]
@@ -50,27 +51,19 @@ def evaluate_folders(
     scored, labels = [], LabelFolder(label_folder, split)
     for folder in runs.with_seeds(prediction_folders):
         scorer = _Scorer(labels=labels, split=split)
-        scored.append(
-            scorer.score(folder, names, {} if scored else baselines, xtreme_languages == "all")
-        )
-    return runs.mean_of(scored)
+        scored.append(scorer.score(folder, names, xtreme_languages == "all"))
+    return _Scorer(labels=labels, split=split).with_baselines(runs.mean_of(scored), baselines)
 
 
 @dataclasses.dataclass(kw_only=True)
 class _Scorer:
-    """Scores one run and its baselines against one label folder; keeps notes for the reader."""
+    """Scores one run, or baselines, against one label folder; keeps notes for the reader."""
 
     labels: LabelFolder
     split: str
     notes: list[str] = dataclasses.field(default_factory=list)
 
-    def score(
-        self,
-        prediction_folder: str,
-        names: Sequence[str],
-        baselines: Mapping[str, str],
-        all_languages: bool,
-    ) -> Scores:
+    def score(self, prediction_folder: str, names: Sequence[str], all_languages: bool) -> Scores:
         """Returns the scores of one run."""
         names = names or self._tasks_to_score(prediction_folder)
         results = {
@@ -79,7 +72,7 @@ class _Scorer:
         complete = {
             name: result["mean"][result["official_metric"]]
             for name, result in results.items()
-            if not result["missing_languages"] and not result["other_languages"]
+            if not result["missing_languages"]
         }
         present = {name: r["mean"][r["official_metric"]] for name, r in results.items()}
         official = averages(complete)
@@ -90,31 +83,37 @@ class _Scorer:
             tasks=results,
             averages=official,
             partial_averages={n: s for n, s in averages(present).items() if n not in official},
-            baselines={
-                name: self._score_baseline(name, folder, results)
-                for name, folder in baselines.items()
-            },
             notes=self.notes,
             seqeval_version=importlib.metadata.version("seqeval"),
         )
 
+    def with_baselines(self, scores: Scores, baselines: Mapping[str, str]) -> Scores:
+        """Returns the scores with baselines, name → folder, beside them."""
+        scored = {
+            name: self._score_baseline(name, folder, scores.tasks)
+            for name, folder in baselines.items()
+        }
+        return dataclasses.replace(scores, baselines=scored, notes=[*scores.notes, *self.notes])
+
     def _tasks_to_score(self, prediction_folder: str) -> tuple[str, ...]:
         """Returns the tasks in both folders, XTREME's rule."""
-        in_both = tuple(
-            name
-            for names in GROUPS.values()
-            for name in names
-            if os.path.isdir(os.path.join(prediction_folder, name))
-            and (
-                os.path.isdir(os.path.join(self.labels.path, name)) or self.labels.find(TASKS[name])
-            )
-        )
+        in_both = []
+        for task in (TASKS[name] for names in GROUPS.values() for name in names):
+            if not os.path.isdir(os.path.join(prediction_folder, task.name)):
+                continue
+            if os.path.isdir(os.path.join(self.labels.path, task.name)) or self.labels.find(task):
+                in_both.append(task.name)
+            elif layout.find_predictions(prediction_folder, task, self.split):
+                self.notes.append(
+                    f"{task.name}: not scored, predictions but no labels. {self.labels.places(task)}"
+                )
         if not in_both:
             raise FileNotFoundError(
                 f"No task folder ({', '.join(TASKS)}) is in both {prediction_folder} and "
-                f"{self.labels.path}, and no data set as published is in the latter."
+                f"{self.labels.path}, and no data set as published is in the latter. "
+                f"{' '.join(self.notes)}".strip()
             )
-        return in_both
+        return tuple(in_both)
 
     def _score_task(
         self, task: Task, prediction_folder: str, all_languages: bool
@@ -126,21 +125,21 @@ class _Scorer:
             self._require_xtreme_languages(
                 task, {prediction_folder: predicted, self.labels.path: labelled}
             )
-            languages = task.languages
+            gold = {x: self.labels.read(task, x) for x in task.languages}
         else:
-            languages = self._languages_in_both(task, prediction_folder, predicted, labelled)
-        gold = {x: self.labels.read(task, x) for x in languages}
-        results = {x: score_file(task, gold[x], predicted[x], x) for x in languages}
+            gold = self._gold_of_languages_in_both(task, prediction_folder, predicted, labelled)
+        results = {x: score_file(task, gold[x], predicted[x], x) for x in gold}
         made = [str(source) for source in gold.values() if isinstance(source, files.MadeFile)]
         if made:
             self.notes.append(f"{task.name}: labels made from data as published, {made[0]} first.")
         self._note_remarks(task, results)
         scores = {language: result.scores for language, result in results.items()}
-        means = _means(scores)
-        others = {language: s for language, s in scores.items() if language != "en"}
+        averaged = {language: scores[language] for language in _averaged(task, scores)}
+        means = _means(averaged)
+        others = {language: s for language, s in averaged.items() if language != "en"}
         gaps = {}
-        if "en" in scores and others:
-            gaps = {m: scores["en"][m] - mean for m, mean in _means(others).items()}
+        if "en" in averaged and others:
+            gaps = {m: averaged["en"][m] - mean for m, mean in _means(others).items()}
         return {
             "group": task.group,
             "main_metric": task.main_metric,
@@ -150,7 +149,7 @@ class _Scorer:
             "gap_to_english": gaps,
             "examples": {language: result.examples for language, result in results.items()},
             "missing_languages": [x for x in task.languages if x not in scores],
-            "other_languages": [x for x in languages if x not in task.languages],
+            "other_languages": [x for x in scores if x not in task.languages],
             "deviation": {},
         }
 
@@ -167,13 +166,15 @@ class _Scorer:
                 for x in languages
                 if x in predicted
             }
-            missing = [language for language in languages if language not in predicted]
+            averaged = _averaged(task, languages)
+            missing = [language for language in averaged if language not in predicted]
             if missing:
                 self.notes.append(
                     f"Baseline {name} has no {task.name} predictions for {', '.join(missing)}: its "
                     "mean is left out."
                 )
-            tasks[task.name] = {"languages": scores, "mean": {} if missing else _means(scores)}
+            mean = {} if missing else _means({x: scores[x] for x in averaged})
+            tasks[task.name] = {"languages": scores, "mean": mean}
         if not any(task["languages"] for task in tasks.values()):
             raise FileNotFoundError(
                 f"Baseline {name}: no {self.split} predictions of {', '.join(tasks)} in {folder}."
@@ -190,31 +191,40 @@ class _Scorer:
                     f"{len(task.languages)} languages. Missing here: {', '.join(missing)}."
                 )
 
-    def _languages_in_both(
+    def _gold_of_languages_in_both(
         self,
         task: Task,
         prediction_folder: str,
         predicted: Mapping[str, str],
         labelled: Mapping[str, Any],
-    ) -> Sequence[str]:
-        if not predicted.keys() & labelled.keys():
+    ) -> dict[str, files.Source]:
+        gold, refusals = {}, []
+        for language in sorted(predicted.keys() & labelled.keys()):
+            try:
+                gold[language] = self.labels.read(task, language)
+            except files.NoLabelsError as error:
+                refusals.append(error)
+        if refusals and not gold:
+            raise refusals[0]
+        if not gold:
             where = [
                 layout.prediction_path(folder, task, self.split, "*")
                 for folder in (prediction_folder, self.labels.path)
             ]
             raise FileNotFoundError(
                 f"{task.name}: no language has both predictions and labels. Found: "
-                f"{len(predicted)} files {where[0]}, {len(labelled)} files {where[1]}."
+                f"{len(predicted)} files {where[0]}, {len(labelled)} files {where[1]}. "
+                f"{self.labels.places(task)}"
             )
         for languages, what in (
-            (predicted.keys() - labelled.keys(), "predictions but no labels"),
-            (labelled.keys() - predicted.keys(), "labels but no predictions"),
+            (predicted.keys() - gold.keys(), "predictions but no labels"),
+            (labelled.keys() - predicted.keys(), "label files but no predictions"),
         ):
             if languages:
                 self.notes.append(
                     f"{task.name}: not scored, {what}: {', '.join(sorted(languages))}."
                 )
-        return sorted(predicted.keys() & labelled.keys())
+        return gold
 
     def _note_remarks(self, task: Task, results: Mapping[str, FileScores]) -> None:
         for kind, sentence in REMARKS.items():
@@ -228,6 +238,11 @@ class _Scorer:
             ]
             if places:
                 self.notes.append(f"{task.name}: {sentence}: {', '.join(places)}.")
+
+
+def _averaged(task: Task, languages: Collection[str]) -> Collection[str]:
+    """Returns the languages that means are over: XTREME's where all are there, or else all that are there."""
+    return task.languages if set(task.languages) <= set(languages) else languages
 
 
 def _means(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:

@@ -35,11 +35,10 @@ from rembert_tf.training.optimizers import make_optimizer
 from rembert_tf.training.plots import plot_finetuning
 from rembert_tf.training.preemption import stopping_on_signals
 from rembert_tf.training.run_folder import MetricsLog, open_run_folder, read_metrics
+from rembert_tf.training.seed_folders import RESULT
 from rembert_tf.training.task_kinds import KINDS, dev_score
 from rembert_tf.training.trainer import Trainer
 from rembert_tf.training.workers import working_together
-
-RESULT = "result.json"
 
 
 def finetune(

@@ -150,21 +150,25 @@ def _check_labels(model: str, labels: Sequence[str], task: xtreme.Task, any_labe
 
 
 def model_folder(model: str) -> pathlib.Path:
-    """Returns the local folder of a model folder or of a model on the Hub.
+    """Returns the local folder of a model folder, of a run (its `model/`), or of a model on the Hub.
 
     Raises:
         ValueError: the folder holds several seeds, which `seed_prediction` predicts with.
         FileNotFoundError: there is no such model.
     """
     from rembert_tf.checkpoints import hub
+    from rembert_tf.checkpoints.hugging_face_folder import WEIGHT_FILES
 
     refuse_seeds(model)
     try:
-        return pathlib.Path(hub.local_folder(model))
+        folder = pathlib.Path(hub.local_folder(model))
     except FileNotFoundError as error:
         raise FileNotFoundError(
             f"`model` must be a model folder, or the id of a model on the Hub: {error}"
         ) from error
+    has_weights = any((folder / name).exists() for name in WEIGHT_FILES)
+    of_run = folder / "model"
+    return of_run if not has_weights and (of_run / "config.json").is_file() else folder
 
 
 def _model(config: PredictionConfig, task: xtreme.Task) -> tuple[Predict, dict[str, Any]]:

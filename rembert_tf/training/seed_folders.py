@@ -3,7 +3,7 @@
 import json
 import pathlib
 
-SUMMARY = "summary.json"
+SUMMARY, RESULT = "summary.json", "result.json"
 
 
 def seed_folder(model_dir: str | pathlib.Path, number: int) -> pathlib.Path:
@@ -20,16 +20,20 @@ def find_seeds(model_dir: str | pathlib.Path) -> list[pathlib.Path]:
         FileNotFoundError: the series has not ended.
     """
     folder = pathlib.Path(model_dir)
-    if not seed_folder(folder, 1).is_dir() or (folder / "config.json").is_file():
+    if not seed_folder(folder, 1).is_dir():
         return []
-    summary = folder / SUMMARY
-    if not summary.is_file():
-        raise FileNotFoundError(
-            f"No file {summary}: not all seeds have ended. Go on with --resume, or take the model of one, "
-            f"{seed_folder(folder, 1) / 'model'}."
-        )
-    seeds = json.loads(summary.read_text(encoding="utf-8"))["seeds"]
-    return [seed_folder(folder, number) for number in range(1, len(seeds) + 1)]
+    summary, seeds = folder / SUMMARY, []
+    if summary.is_file():
+        number = len(json.loads(summary.read_text(encoding="utf-8"))["seeds"])
+        seeds = [seed_folder(folder, n) for n in range(1, number + 1)]
+    # The results too, for a summary may be that of an earlier series in this folder.
+    for path in [summary, *(seed / RESULT for seed in seeds)]:
+        if not path.is_file():
+            raise FileNotFoundError(
+                f"No file {path}: not all seeds have ended. Go on with --resume, or take the model of one, "
+                f"{seed_folder(folder, 1) / 'model'}."
+            )
+    return seeds
 
 
 def refuse_seeds(model: str) -> None:

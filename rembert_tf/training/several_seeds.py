@@ -18,9 +18,10 @@ from rembert_tf.training.config import (
     RunConfig,
 )
 from rembert_tf.training.determinism import use_deterministic_ops
-from rembert_tf.training.finetuning import RESULT, finetune
+from rembert_tf.training.finetuning import finetune
+from rembert_tf.training.preemption import Preempted
 from rembert_tf.training.run_folder import open_run_folder
-from rembert_tf.training.seed_folders import SUMMARY, seed_folder
+from rembert_tf.training.seed_folders import RESULT, SUMMARY, seed_folder
 
 
 def finetune_seeds(
@@ -42,6 +43,7 @@ def finetune_seeds(
     Raises:
         ValueError: several seeds with several workers; a run that has ended had other settings or data; and all that
             `finetune` raises.
+        Preempted: a signal ended a run; the log says how to go on with all.
     """
     if finetuning.num_seeds == 1:
         return finetune(run, finetuning, data, optimizer, distribution)
@@ -68,7 +70,14 @@ def finetune_seeds(
         else:
             logging.info("seed %d of %d: %s", number + 1, finetuning.num_seeds, folder)
             keras.backend.clear_session()
-            finetune(*configs)
+            try:
+                finetune(*configs)
+            except Preempted:
+                logging.warning(
+                    "seed %d of %d was stopped: the whole command with --resume goes on with it and those after it",
+                    number + 1, finetuning.num_seeds,
+                )  # fmt: skip
+                raise
         results.append(json.loads((folder / RESULT).read_text(encoding="utf-8")))
     scores = np.array([result["best"] for result in results])
     summary = {

@@ -164,6 +164,63 @@ def test_flags_of_the_command_line_decide_what_is_lacking(tmp_path):
         assert f"error: `{flag}` belongs to one task." in process.stderr.splitlines()[-1]
 
 
+def test_translations_are_added_where_a_task_has_them(tmp_path):
+    data = tmp_path / "download"
+    for name in (
+        "pawsx/train-en.tsv", "pawsx/translate-train/en-de-translated.tsv", "udpos/train-en.tsv",
+        "tydiqa/tydiqa-goldp-v1.1-train/tydiqa.goldp.en.train.json",
+    ):  # fmt: skip
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).touch()
+    tell = TELL.replace("print(", "print(flags.FLAGS.translate_train, ")
+    flags = ["--task=all", f"--data_dir={data}", "--dev_fraction=0.1", "--translate_train=de"]
+    process = run_patched(tmp_path, tell, *flags)
+    trained = [line.rsplit(" ", 1) for line in process.stdout.splitlines()]
+    assert [(line.split(" ")[0], name) for line, name in trained] == [
+        ("['de']", "pawsx"), ("[]", "udpos"),
+    ], process.stderr  # fmt: skip
+    for name in ("udpos", "panx"):
+        line = f"{name} is not published in translation, so without --translate_train=de\n"
+        assert process.stderr.count(line) == 1
+    assert "tydiqa is left out. No file" in process.stderr
+
+
+def test_a_task_without_dev_files_and_two_releases_are_told(tmp_path):
+    data = tmp_path / "download"
+    for name in (
+        "udpos/train-en.tsv", "udpos/dev-en.tsv",
+        "tydiqa/tydiqa-goldp-v1.1-train/tydiqa.goldp.en.train.json",
+    ):  # fmt: skip
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).touch()
+    flags = ["--task=all", f"--data_dir={data}", "--dev_fraction=0"]
+    process = run_patched(tmp_path, TELL, *flags)
+    assert process.returncode == 0, process.stderr
+    assert "tydiqa is left out. tydiqa has no dev files: give --dev_fraction.\n" in process.stderr
+    (data / "udpos/train-en.tsv").unlink()
+    for release in ("v2.5", "v2.7"):
+        path = data / f"ud-treebanks-{release}/UD_English-X/en_x-ud-train.conllu"
+        path.parent.mkdir(parents=True)
+        path.touch()
+    process = run_patched(tmp_path, TELL, *flags)
+    assert process.returncode == 1
+    assert "error: udpos: the train files of en must lie in one place" in process.stderr
+
+
+def test_a_signal_ends_all_tasks_and_the_log_says_how_to_go_on(tmp_path):
+    patch = (
+        "from rembert_tf.training.preemption import Preempted\n"
+        "def finetune_task():\n"
+        "    raise Preempted\n"
+        "module.finetune_task = finetune_task"
+    )
+    process = run_patched(tmp_path, patch, "--task=all", f"--data_dir={SAMPLE}")
+    assert process.returncode == 75
+    assert process.stderr.splitlines()[-1].endswith(
+        "task 1 of 4, xnli, was stopped: the whole command with --resume goes on with it and those after it"
+    )
+
+
 @pytest.mark.skipif(not DOWNLOAD.is_dir(), reason="needs the real files")
 def test_the_recipe_on_the_real_files(tmp_path):
     process = run_patched(tmp_path, TELL, f"--flagfile={ALL}", f"--data_dir={DOWNLOAD}")

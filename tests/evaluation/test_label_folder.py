@@ -1,5 +1,6 @@
 import pytest
 
+from rembert_tf.evaluation.files import NoLabelsError
 from rembert_tf.evaluation.label_folder import LabelFolder
 from rembert_tf.evaluation.tasks import TASKS
 
@@ -23,7 +24,6 @@ def touch(folder, *names):
     ("task", "split", "name", "language"),
     [
         ("xquad", "test", "xquad/xquad.zh.json", "zh"),
-        ("xquad", "dev", "squad/dev-v1.1.json", "en"),
         ("mlqa", "dev", "mlqa/MLQA_V1/dev/dev-context-es-question-es.json", "es"),
         ("mlqa", "test", "mlqa/MLQA_V1/test/test-context-ar-question-ar.json", "ar"),
         ("mlqa", "test", "MLQA_V1/test/test-context-ar-question-ar.json", "ar"),
@@ -56,11 +56,24 @@ def test_treebanks_of_a_language_belong_together(tmp_path):
     assert found(tmp_path, "udpos", "test") == {"de": [names], "fi": [["udpos/test-fi.tsv"]]}
 
 
-def test_one_file_of_many_languages_is_read_for_those_that_it_has(tmp_path):
+def test_one_file_of_many_languages_is_read_when_labels_are_and_may_lack_some(tmp_path):
     touch(tmp_path, "XNLI-1.0/xnli.test.tsv")
     path = tmp_path / "XNLI-1.0/xnli.test.tsv"
     path.write_text("language\tgold_label\tsentence1\tsentence2\nsw\tneutral\ta\tb\n")
-    assert found(tmp_path, "xnli", "test") == {"sw": [["XNLI-1.0/xnli.test.tsv"]]}
+    xnli = TASKS["xnli"]
+    places = found(tmp_path, "xnli", "test")
+    assert places == dict.fromkeys(xnli.languages, [["XNLI-1.0/xnli.test.tsv"]])
+    folder = LabelFolder(str(tmp_path), "test")
+    assert folder.read(xnli, "sw").text == "neutral\n"
+    with pytest.raises(
+        NoLabelsError, match=r"no row of this file is in de\. Labels of xnli may lie"
+    ):
+        folder.read(xnli, "de")
+
+
+def test_squad_holds_no_labels_of_the_tasks_that_are_selected_by_it(tmp_path):
+    touch(tmp_path, "squad/dev-v1.1.json")
+    assert found(tmp_path, "xquad", "dev") == found(tmp_path, "mlqa", "dev") == {}
 
 
 def test_a_split_that_a_task_has_not_and_an_empty_folder_hold_nothing(tmp_path):

@@ -6,6 +6,7 @@ import re
 import pytest
 
 from rembert_tf.evaluation import answer_files, make_labels
+from rembert_tf.evaluation.files import NoLabelsError
 from rembert_tf.evaluation.make_labels import MakeLabelsConfig
 from rembert_tf.evaluation.xtreme import evaluate_folders
 
@@ -51,16 +52,20 @@ def perfect_but_the_first(labels, folder):
 
 
 def test_every_published_data_set_becomes_labels_as_xtreme_has_them(tmp_path, published):
-    written = make(tmp_path / "raw", tmp_path / "labels")
+    made = make(tmp_path / "raw", tmp_path / "labels")
     assert read_folder(tmp_path / "labels") == published
-    assert {f"{w.task}/{w.language}": (w.examples, w.labels) for w in written} == {
+    assert {f"{w.task}/{w.language}": (w.examples, w.labels) for w in made.written} == {
         "xnli/de": (3, 3), "xnli/sw": (1, 1), "pawsx/ja": (2, 2), "udpos/de": (2, 6), "panx/sw": (2, 3),
         "xquad/hi": (2, 2), "mlqa/es": (3, 3), "tydiqa/sw": (4, 4), "tatoeba/de": (3, 3),
         "bucc2018/fr": (2, 2),
     }  # fmt: skip
-    table = make_labels.table(written)
+    table = make_labels.table(made)
     assert re.search(r"\| udpos .* de .*gsd-ud-test\.conllu and 2 more .*\| +2 \| +6 \|", table)
     assert "pawsx: XTREME's evaluate.py needs also de, en, es, fr, ko, zh." in table
+    assert (
+        "xnli: no labels in ar, bg, el, en, es, fr, hi, ru, th, tr, ur, vi, zh; --tasks=xnli"
+        in table
+    )
 
 
 def test_scores_from_published_data_equal_those_from_the_labels_folder(tmp_path, published):
@@ -151,6 +156,80 @@ def test_labels_are_taken_of_the_download_beside_xtremes_files_without_labels(tm
     assert scores.tasks["xquad"]["mean"]["exact_match"] == 50
 
 
+def test_what_has_no_labels_is_left_out_and_listed_unless_it_was_asked_for(tmp_path, published):
+    write(tmp_path / "raw/udpos/test-fi.tsv", "Talo\npalaa\n")
+    # A language of which every treebank is withheld, forms and tags.
+    withheld = "".join(f"{n}\t_\t_\t_\t_\t_\t{n - 1}\t_\t_\t_\n" for n in (1, 2))
+    write(tmp_path / "raw/ud-treebanks-v2.7/UD_Arabic-X/ar_x-ud-test.conllu", withheld)
+    made = make(tmp_path / "raw", tmp_path / "labels")
+    assert read_folder(tmp_path / "labels") == published
+    assert made.without_labels["udpos"] == ["ar", "fi"]
+    table = make_labels.table(made)
+    assert "udpos: no labels in ar, fi; --tasks=udpos --languages=ar says where" in table
+    make(tmp_path / "raw", tmp_path / "some", tasks=("udpos",))
+    assert sorted(read_folder(tmp_path / "some")) == ["udpos/test-de.tsv"]
+    for language, all_tasks, message in (
+        (
+            "fi",
+            ((), ("udpos",)),
+            r"test-fi\.tsv:1: unknown label.*Received: label='Talo'\. Labels of udpos may lie",
+        ),
+        (
+            "ar",
+            (("udpos",),),
+            r"ar_x-ud-test\.conllu: the words of all sentences are withheld\. Labels of udpos may",
+        ),
+    ):
+        for tasks in all_tasks:
+            with pytest.raises(NoLabelsError, match=message):
+                make(tmp_path / "raw", tmp_path / "x", tasks=tasks, languages=("de", language))
+    assert not (tmp_path / "x").exists()
+
+    write(tmp_path / "predictions/udpos/test-ar.tsv", "")
+    write(tmp_path / "predictions/udpos/test-fi.tsv", "NOUN\nVERB\n")
+    with pytest.raises(NoLabelsError, match=r"ar_x-ud-test\.conllu: the words"):
+        evaluate_folders(str(tmp_path / "predictions"), str(tmp_path / "raw"))
+    write(
+        tmp_path / "predictions/udpos/test-de.tsv",
+        "\n".join(published["udpos/test-de.tsv"]) + "\n",
+    )
+    scores = evaluate_folders(str(tmp_path / "predictions"), str(tmp_path / "raw"))
+    assert list(scores.tasks["udpos"]["languages"]) == ["de"]
+    assert scores.tasks["udpos"]["mean"]["accuracy"] == 100
+    assert "udpos: not scored, predictions but no labels: ar, fi." in scores.notes
+
+
+def test_a_broken_download_that_is_not_needed_stops_nothing(tmp_path, published):
+    make(tmp_path / "raw", tmp_path / "labels")
+    write(tmp_path / "labels/XNLI-1.0/xnli.test.tsv", "one\ntwo\tcolumns\n")
+    perfect_but_the_first(published, tmp_path / "predictions")
+    scores = evaluate_folders(str(tmp_path / "predictions"), str(tmp_path / "labels"))
+    assert sorted(scores.tasks["xnli"]["languages"]) == ["de", "sw"]
+    with pytest.raises(ValueError, match=r"xnli\.test\.tsv:1: a line must have 2 columns"):
+        make(tmp_path / "labels", tmp_path / "again", tasks=("xnli",))
+
+
+def test_nothing_is_left_of_a_folder_that_was_not_made_and_nothing_else_is_deleted(
+    tmp_path, published
+):
+    write(tmp_path / ".labels.incomplete/mine.txt", "mine")
+    write(tmp_path / "raw/panx_dataset/sw-test", "sw:Ada\tPER\n")
+    for output_dir in ("labels", "new/parents/labels"):
+        with pytest.raises(ValueError, match="unknown label.*'PER'"):
+            make(tmp_path / "raw", tmp_path / output_dir)
+    assert sorted(os.listdir(tmp_path)) == [".labels.incomplete", "raw"]
+    make(tmp_path / "raw", tmp_path / "new/parents/labels", tasks=("xnli",))
+    assert sorted(read_folder(tmp_path / "new/parents/labels")) == [
+        "xnli/test-de.tsv",
+        "xnli/test-sw.tsv",
+    ]
+    assert os.listdir(tmp_path / "new/parents") == ["labels"]
+    assert (tmp_path / ".labels.incomplete/mine.txt").read_text() == "mine"
+    (tmp_path / "usual").mkdir()
+    modes = {(tmp_path / name).stat().st_mode for name in ("usual", "new/parents/labels")}
+    assert len(modes) == 1, "readable by whoever may read any new folder"
+
+
 def test_one_wrong_label_in_a_label_file_is_no_reason_to_look_elsewhere(tmp_path, published):
     write(tmp_path / "raw/xnli/test-de.tsv", "neutral\ncontradiction\nentailed\n")
     with pytest.raises(ValueError, match=r"raw/xnli/test-de\.tsv:3: unknown label.*'entailed'"):
@@ -198,7 +277,7 @@ def test_a_second_release_of_the_treebanks_is_refused(tmp_path, published):
     again = (tmp_path / "raw/ud-treebanks-v2.7/UD_German-GSD/de_gsd-ud-test.conllu").read_text()
     write(tmp_path / "raw/ud-treebanks-v2.15/UD_German-GSD/de_gsd-ud-test.conllu", again)
     with pytest.raises(
-        ValueError, match=r"udpos: the labels of de must lie in one place.*v2\.15.*v2\.7"
+        ValueError, match=r"udpos: the test files of de must lie in one place.*v2\.15.*v2\.7"
     ):
         make(tmp_path / "raw", tmp_path / "labels")
 
@@ -256,8 +335,8 @@ def test_real_files_give_xtremes_own_labels(tmp_path):
     (tmp_path / "raw/panx").symlink_to(SHARED_DATA / "gold/labelled/panx")
     for folder in (SHARED_DATA / "ud_conllu").iterdir():
         (tmp_path / "raw" / folder.name).symlink_to(folder)
-    written = make(tmp_path / "raw", tmp_path / "labels")
-    counts = {(w.task, w.language): w.examples for w in written}
+    made = make(tmp_path / "raw", tmp_path / "labels")
+    counts = {(w.task, w.language): w.examples for w in made.written}
     assert {counts["udpos", language] for language in ("de", "en", "hi", "ja")} == {1000}
     assert {counts["xquad", language] for language in ("de", "en", "es", "hi", "zh")} == {1190}
     compared = 0

@@ -55,20 +55,29 @@ def test_the_mean_over_seeds_and_its_deviation(labels, seeds):
 
 
 def test_a_folder_of_seeds_stands_for_them_in_the_order_of_their_numbers(labels, seeds, tmp_path):
-    trees = dict(zip((1, 2, 10), SEEDS, strict=True))
-    for number, tree in trees.items():
-        fill(tmp_path / f"series/seed_{number}", tree)
-    (tmp_path / "series/seed_3").write_text("a file is no seed")
+    numbers = range(1, 11)  # in the order of the names, seed_10 comes before seed_2
+    for number in numbers:
+        fill(tmp_path / f"series/seed_{number}", SEEDS[number % 3])
+    (tmp_path / "series/seed_11").write_text("a file is no seed")
     (tmp_path / "series/seed_x/xnli").mkdir(parents=True)
     series = str(tmp_path / "series")
     scores = evaluate_folders(series, labels)
-    assert scores.prediction_folders == [f"{series}/seed_{number}" for number in trees]
-    assert scores.tasks == evaluate_folders(seeds, labels).tasks
+    assert scores.prediction_folders == [f"{series}/seed_{number}" for number in numbers]
+    assert scores.tasks == evaluate_folders([seeds[n % 3] for n in numbers], labels).tasks
     both = evaluate_folders([series, seeds[0]], labels)
     assert both.prediction_folders == [*scores.prediction_folders, seeds[0]]
     fill(tmp_path / "series", {"xnli/test-en": "neutral neutral"})
     with pytest.raises(ValueError, match=r"seeds or tasks, not both: move xnli to .*=.*series$"):
         evaluate_folders(series, labels)
+
+
+@pytest.mark.parametrize("numbers", [(1, 2, 4), (2, 3), (0, 1)])
+def test_seeds_that_another_series_may_have_left_are_not_averaged(labels, tmp_path, numbers):
+    for number in numbers:
+        fill(tmp_path / f"series/seed_{number}", SEEDS[0])
+    names = ", ".join(f"seed_{number}" for number in numbers)
+    with pytest.raises(ValueError, match=f"without a gap.*=.*series, which holds {names}$"):
+        evaluate_folders(str(tmp_path / "series"), labels)
 
 
 # Two tasks of one group, so that there is an average of both; three seeds, by hand. udpos: chunk F1 and accuracy.
@@ -182,6 +191,19 @@ def test_each_seeds_own_notes_name_it(labels, seeds, tmp_path):
     fill(tmp_path / "seed1", {"xnli/test-fr": "neutral"})
     notes = evaluate_folders(seeds, labels).notes
     assert notes == [f"{seeds[1]}: xnli: not scored, predictions but no labels: fr."]
+    fill(tmp_path / "seed0", {"xnli/test-es": "neutral"})
+    fill(tmp_path / "labels", {"pawsx/test-de": "0"})
+    for seed in seeds:
+        fill(tmp_path / seed, {"pawsx/test-en": "0", "mlqa/test-x": ""})
+    base = fill(tmp_path / "base", {"xnli/test-en": "neutral neutral"})
+    scores = evaluate_folders(seeds, labels, baselines={"base": base})
+    assert scores.notes[:3] == [
+        "pawsx: not scored, label files but no predictions: de.",
+        f"{seeds[0]}: xnli: not scored, predictions but no labels: es.",
+        f"{seeds[1]}: xnli: not scored, predictions but no labels: fr.",
+    ]
+    assert all(note.startswith("Baseline base has no") for note in scores.notes[3:])
+    assert len(scores.notes) == 5, "of xnli and of pawsx"
 
 
 def test_runs_of_other_tasks_or_languages_are_not_averaged(labels, seeds, tmp_path):

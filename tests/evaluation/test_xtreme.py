@@ -4,7 +4,7 @@ import pathlib
 
 import pytest
 
-from rembert_tf.evaluation import answer_files
+from rembert_tf.evaluation import answer_files, report
 from rembert_tf.evaluation.config import EvaluationConfig
 from rembert_tf.evaluation.scores import Scores
 from rembert_tf.evaluation.tasks import GROUPS, METRICS, TASKS, averages
@@ -101,7 +101,7 @@ def test_what_is_not_scored_is_told(folders):
     scores = evaluate_folders(*folders)
     notes = "\n".join(scores.notes)
     assert "predictions but no labels: ja" in notes
-    assert "labels but no predictions: sw" in notes
+    assert "label files but no predictions: sw" in notes
     assert "panx: predicted I- tags that continue no span" in notes
     assert "no tag was repaired: yo 1." in notes
     assert scores.tasks["udpos"]["other_languages"] == ["lt"]
@@ -148,8 +148,52 @@ def test_xtreme_languages_all_leaves_other_languages_out(tmp_path):
     official = evaluate_folders(predictions, labels, xtreme_languages="all").tasks["pawsx"]
     assert official["mean"]["accuracy"] == 100
     assert official["missing_languages"] == official["other_languages"] == []
-    present = evaluate_folders(predictions, labels).tasks["pawsx"]
-    assert present["mean"]["accuracy"] == pytest.approx(100 * 7 / 8)
+    present = evaluate_folders(predictions, labels, baselines={"half": half_of(predictions)})
+    pawsx = present.tasks["pawsx"]
+    assert (pawsx["mean"], pawsx["gap_to_english"]) == (
+        official["mean"],
+        official["gap_to_english"],
+    )
+    assert pawsx["languages"]["lt"] == {"accuracy": 0} and pawsx["other_languages"] == ["lt"]
+    assert present.baselines["half"]["tasks"]["pawsx"]["mean"]["accuracy"] == 50
+    text = report.tables(present)
+    assert "Not in the mean: lt." in text and "7 of 7 |" in text and "lt Lithuanian" in text
+    pathlib.Path(predictions, "pawsx/test-zh.tsv").unlink()
+    partial = evaluate_folders(predictions, labels)
+    assert partial.tasks["pawsx"]["mean"]["accuracy"] == pytest.approx(100 * 6 / 7)
+    text = report.tables(partial)
+    assert "In the mean but not XTREME's: lt." in text and "6 of 7 + 1 |" in text
+
+
+def half_of(predictions):
+    """Writes predictions for XTREME's languages alone, of which the first in each file is right."""
+    tree = {f"pawsx/test-{language}": "0 0" for language in TASKS["pawsx"].languages}
+    return fill(pathlib.Path(predictions).parent / "half", tree)
+
+
+def test_xtremes_averages_are_over_its_languages_however_many_more_there_are(tmp_path):
+    names = GROUPS["classification"]
+    values = {"pawsx": "0 1", "xnli": "neutral entailment"}
+    tree = {f"{n}/test-{x}": values[n] for n in names for x in TASKS[n].languages}
+    labels = fill(tmp_path / "labels", tree | {"xnli/test-lt": values["xnli"]})
+    predictions = fill(
+        tmp_path / "predictions", tree | {"pawsx/test-en": "0 0", "xnli/test-lt": "neutral neutral"}
+    )
+    scores = evaluate_folders(predictions, labels)
+    assert scores.averages == {"classification": pytest.approx((100 * 13 / 14 + 100) / 2)}
+    assert scores.partial_averages == {}
+    assert evaluate_folders(predictions, labels, xtreme_languages="all").averages == scores.averages
+
+
+def test_a_task_without_any_labels_is_told_with_the_places_where_they_may_lie(folders, tmp_path):
+    predictions, labels = folders
+    fill(pathlib.Path(predictions), {"tatoeba/test-de": "0 1", "bucc2018/dev-de": "a"})
+    (note,) = (n for n in evaluate_folders(predictions, labels).notes if "tatoeba" in n)
+    start = "tatoeba: not scored, predictions but no labels. Labels of tatoeba may lie in "
+    assert note.startswith(start) and "tatoeba/test-<language>.tsv, " in note
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(FileNotFoundError, match="No task folder .* Labels of tatoeba may lie in "):
+        evaluate_folders(predictions, str(tmp_path / "empty"))
 
 
 def test_baselines_are_scored_on_the_same_languages(folders, tmp_path):
@@ -187,7 +231,8 @@ def test_missing_folders_tasks_and_languages(folders, tmp_path):
         evaluate_folders(str(tmp_path / "nowhere"), labels)
     with pytest.raises(FileNotFoundError, match="No task folder"):
         evaluate_folders(fill(tmp_path / "x", {"xcopa/test-en": ""}), labels)
-    with pytest.raises(FileNotFoundError, match=r"no language.*0 files .*udpos/dev-\*\.tsv"):
+    message = r"no language.*0 files .*udpos/dev-\*\.tsv\. Labels of udpos may lie in .*\.conllu"
+    with pytest.raises(FileNotFoundError, match=message):
         evaluate_folders(predictions, labels, tasks=["udpos"], split="dev")
     with pytest.raises(FileNotFoundError, match="Baseline none: no test predictions of udpos"):
         evaluate_folders(predictions, labels, tasks=["udpos"], baselines={"none": str(tmp_path)})
@@ -200,8 +245,9 @@ def test_wrong_files_are_named(folders):
     pathlib.Path(predictions, "xnli", "test-de.tsv").write_text("neutral\n" * 3)
     with pytest.raises(ValueError, match=r"predictions/xnli/test-de\.tsv:4: .*labels/xnli/test-de"):
         evaluate_folders(predictions, labels, tasks=["xnli"])
-    pathlib.Path(labels, "udpos", "test-en.tsv").write_text("O\n")  # only predictions may hold O
-    with pytest.raises(ValueError, match=r"labels/udpos/test-en\.tsv:1: unknown label"):
+    # Only predictions may hold O; if most lines did, this would be no file of labels.
+    pathlib.Path(labels, "udpos", "test-en.tsv").write_text("DET\nNOUN\nO\n\nVERB\n")
+    with pytest.raises(ValueError, match=r"labels/udpos/test-en\.tsv:3: unknown label"):
         evaluate_folders(predictions, labels, tasks=["udpos"])
 
 

@@ -150,6 +150,17 @@ def test_processed_files_come_before_raw_ones(downloads, tmp_path):
     )
 
 
+def test_two_releases_of_the_treebanks_are_refused(tmp_path):
+    for release in ("v2.5", "v2.7"):
+        for split in ("train", "test"):
+            name = f"ud-treebanks-{release}/UD_Tamil-TTB/ta_ttb-ud-{split}.conllu"
+            write(tmp_path / name, b"")
+    for split in ("train", "test"):
+        message = rf"udpos: the {split} files of ta must lie in one place.*v2\.5.*v2\.7"
+        with pytest.raises(ValueError, match=message):
+            task_files.find_files(UDPOS, tmp_path, split, "ta")
+
+
 def test_missing_files_are_named_with_what_is_there(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"there is no folder .*udpos; `data_dir` is"):
         task_files.find_languages(UDPOS, tmp_path, "train")

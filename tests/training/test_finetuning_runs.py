@@ -34,6 +34,7 @@ from rembert_tf.training.config import (
 from rembert_tf.training.finetuning import finetune
 from rembert_tf.training.label_predictor import LabelPredictor
 from rembert_tf.training.prediction import predict_files
+from rembert_tf.training.preemption import Preempted
 from rembert_tf.training.run_folder import read_metrics
 from rembert_tf.training.seed_folders import find_seeds
 from rembert_tf.training.several_seeds import finetune_seeds
@@ -453,6 +454,17 @@ def test_seeds_are_averaged_and_a_broken_series_is_resumed(
     alone = settings(tmp_path / "alone", **given | {"num_seeds": 1, "seed": 6})
     assert finetune_seeds(*alone) == scores[1]
     np.testing.assert_array_equal(weights(tmp_path / "alone")["classifier.weight"], kernels[1])
+
+
+def test_seeds_that_a_signal_stopped_go_on_together(settings, tmp_path, monkeypatch, caplog):
+    def stopped(*configs):
+        raise Preempted
+
+    monkeypatch.setattr(several_seeds, "finetune", stopped)
+    caplog.set_level("INFO", logger="absl")
+    with pytest.raises(Preempted):
+        finetune_seeds(*settings(tmp_path / "run", num_seeds=3))
+    assert "seed 1 of 3 was stopped: the whole command with --resume goes on" in caplog.text
 
 
 def test_seeds_on_two_replicas_and_not_on_several_workers(settings, tmp_path):

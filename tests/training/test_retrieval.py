@@ -236,8 +236,15 @@ def test_the_mean_shift_needs_no_pairs_in_tatoeba_nor_in_bucc():
 
 def test_mean_shift_is_a_flag_of_prediction(folder, tatoeba, tmp_path):
     xtreme, _, _ = tatoeba
-    predict(folder, xtreme, tmp_path, languages=("de",), mean_shift=True)
-    assert json.loads((tmp_path / "tatoeba/settings.json").read_text())["test-de.tsv"]["mean_shift"]
+    # Beginnings of the English sentences, whose vectors have another mean.
+    english = (xtreme / "tatoeba/de-en.en").read_text(encoding="utf-8").splitlines()
+    write(tmp_path / "data/tatoeba/es-en.en", english)
+    write(tmp_path / "data/tatoeba/es-en.es", [line[: len(line) // 2] for line in english])
+    (plain,) = predict(folder, tmp_path / "data", tmp_path / "plain")
+    (shifted,) = predict(folder, tmp_path / "data", tmp_path / "shifted", mean_shift=True)
+    assert plain.read_text() != shifted.read_text()
+    settings = json.loads((tmp_path / "shifted/tatoeba/settings.json").read_text())
+    assert settings["test-es.tsv"]["mean_shift"]
 
 
 class TwoLayers:

@@ -12,6 +12,7 @@ from rembert_tf.config import RemBertConfig
 from rembert_tf.evaluation.xtreme import evaluate_folders
 from rembert_tf.models.token_classification import RemBertForTokenClassification
 from rembert_tf.pipelines import xtreme
+from rembert_tf.training import prediction, seed_prediction
 from rembert_tf.training.config import PredictionConfig
 from rembert_tf.training.prediction import predict_files
 from rembert_tf.training.seed_folders import find_seeds
@@ -46,6 +47,7 @@ def series(tokenizer, tmp_path_factory):
             folder / f"seed_{number}/model", tokenizer
         )
         (folder / f"seed_{number}/flags.txt").write_text("--task=udpos\n--max_seq_length=32\n")
+        (folder / f"seed_{number}/result.json").write_text("{}")
     (folder / "summary.json").write_text(json.dumps({"seeds": [{"seed": 0}, {"seed": 1}]}))
     return folder
 
@@ -89,6 +91,42 @@ def test_every_seed_predicts_into_a_folder_of_its_own_and_their_scores_are_avera
 def test_one_model_predicts_into_the_folder_itself(config, series, tmp_path):
     one = dataclasses.replace(config, model=str(series / "seed_1/model"), languages=("de",))
     assert predict_seeds(one) == [tmp_path / "udpos/test-de.tsv"]
+    # What a run leaves stands for its model/, though there is a configuration beside it.
+    run = shutil.copytree(series / "seed_1", tmp_path / "run")
+    shutil.copy(run / "model/config.json", run)
+    (other,) = predict_seeds(
+        dataclasses.replace(one, model=str(run), output_dir=str(tmp_path / "other"))
+    )
+    assert other.read_bytes() == (tmp_path / "udpos/test-de.tsv").read_bytes()
+    model = shutil.copytree(run, tmp_path / "model")
+    shutil.copytree(series / "seed_2/model", model, dirs_exist_ok=True)
+    assert prediction.model_folder(str(model)) == model, "weights of its own come first"
+
+
+def test_predictions_that_would_be_averaged_with_others_are_refused_before_the_first(
+    config, series, tmp_path, monkeypatch
+):
+    def no_prediction(config):
+        raise AssertionError("predicted")
+
+    monkeypatch.setattr(seed_prediction, "predict_files", no_prediction)
+    one = dataclasses.replace(config, model=str(series / "seed_1/model"))
+    baseline = dataclasses.replace(config, model="", baseline="most_frequent_tag")
+    (tmp_path / "seed_1/udpos").mkdir(parents=True)
+    for alone in (one, baseline):
+        with pytest.raises(ValueError, match="beside those of one model: .* Move seed_1 away"):
+            predict_seeds(alone)
+    (tmp_path / "seed_3/udpos").mkdir(parents=True)
+    with pytest.raises(
+        ValueError, match="seed_1 to seed_2, which the model has.* Move seed_3 away"
+    ):
+        predict_seeds(config)
+    (tmp_path / "seed_3").rename(tmp_path / "xnli")
+    with pytest.raises(ValueError, match="Move xnli away. Received: output_dir="):
+        predict_seeds(config)
+    (tmp_path / "xnli").rename(tmp_path / "other")
+    with pytest.raises(AssertionError, match="predicted"):
+        predict_seeds(config)
 
 
 def test_a_series_that_has_not_ended_is_refused(config, series, tmp_path):
@@ -98,8 +136,12 @@ def test_a_series_that_has_not_ended_is_refused(config, series, tmp_path):
         predict_seeds(dataclasses.replace(config, model=str(broken)))
     assert find_seeds(series) == [series / "seed_1", series / "seed_2"]
     assert find_seeds(series / "seed_1") == find_seeds(tmp_path / "nowhere") == []
-    (broken / "config.json").write_text("{}")
-    assert find_seeds(broken) == [], "a model comes first"
+    shutil.copy(series / "summary.json", broken)
+    (broken / "config.json").write_text("{}")  # as a run of one seed leaves it
+    assert find_seeds(broken) == [broken / "seed_1", broken / "seed_2"]
+    (broken / "seed_2/result.json").unlink()
+    with pytest.raises(FileNotFoundError, match=r"seed_2/result.json: not all seeds have ended"):
+        find_seeds(broken)
 
 
 def test_where_one_model_is_needed_a_series_is_refused(series, tmp_path):
