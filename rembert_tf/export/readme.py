@@ -113,7 +113,8 @@ No string is refused. No answer depends on the other strings of a request.
 * NUL bytes and other control characters are characters: they stand in offsets. The vocabulary's normalisation leaves
   most of them out, NUL among them where it says so.
 * Emoji, and whatever else the vocabulary does not know: a run of unknown characters is one unknown piece, or bytes
-  where the vocabulary has them.
+  where the vocabulary has them. SentencePiece takes time with the square of such a run, about half a minute for 1 MB
+  of them without a break: bound the length of a request where strangers ask.
 * No string at all: every output is empty, with its number of axes.
 * Any number of strings of any length: they are taken apart by {string_groups.MOST_BYTES // 1024} kB, or one string that
   is longer, and go through the model in batches of {config.rows_per_batch} rows. So memory grows with the longest
