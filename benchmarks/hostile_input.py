@@ -161,8 +161,10 @@ def ask(folder, signature, names, case, space):
         name, value = next((k, v) for k, v in answer.items() if k != "truncated")
         shown = f"{name} {list(value.shape)}, {example(value)}"
         cut = int(answer["truncated"].sum())
-    except ValueError as error:
-        shown, cut = f"ValueError: {error}", 0
+    except MemoryError:
+        raise
+    except Exception as error:
+        shown, cut = f"{type(error).__name__}: {str(error).splitlines()[0]}", 0
     seconds = time.perf_counter() - start
     return shown, cut, seconds, (side_by_side.peak_memory() - before) / 1e6
 

@@ -3,8 +3,8 @@
 All forms take the same rows of piece ids of a labelled file, in batches of rows of similar length, and measure by
 turns in one process; times are medians over the rounds, of the model alone, without splitting text.
 
-    python benchmarks/quantized.py --model=demo/udpos/model --labelled=pipelines/sample/labels/udpos/test-en.tsv
-    python benchmarks/quantized.py --model=demo/xnli/model --labelled=pipelines/sample/labels/xnli/test-en.tsv
+    python benchmarks/quantized.py --model=demo/udpos/model --labelled=pipelines/sample/udpos/dev-en.tsv
+    python benchmarks/quantized.py --model=demo/xnli/model --labelled=pipelines/sample/xnli/dev-en.tsv
 
 `--model` is a folder of a fine-tuned tagger or classifier, vocabulary included. Needs the extra [onnx].
 """
@@ -53,6 +53,8 @@ def main():
     print(side_by_side.check_quiet())
     features, texts = read(arguments)
     weighted = features.sample_weights > 0
+    if not weighted.any():
+        parser.error(f"the file has no labels: --labelled={arguments.labelled}")
     print(f"{texts:,} texts, {np.sum(weighted):,} labels, rounds of all texts: {arguments.rounds}")
     print("| form | batch | score, % | other answers, % | ms a text | times float32 | file, MB |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
@@ -91,7 +93,7 @@ def load(name, arguments, folder):
     binary = os.path.join(os.path.dirname(sys.executable), "rembert-export")
     command = [binary, f"--model={arguments.model}", f"--output_dir={folder}", *FORMS[name]]
     command.append(f"--max_seq_length={arguments.max_seq_length}")
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(command, check=True)
     if name.startswith("SavedModel"):
         served = load_exported(f"{folder}/ids")
         answer = lambda batch: served("serving_default", **batch)["probabilities"]  # noqa: E731

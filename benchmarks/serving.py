@@ -73,7 +73,7 @@ def export(arguments, dtype, folder):
     command = [binary, f"--model={arguments.model}", f"--output_dir={folder}", f"--dtype={dtype}"]
     command.append(f"--max_seq_length={arguments.max_seq_length}")
     command += ["--onnx=float32"] if dtype == "float32" else []
-    subprocess.run(command, check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(command, check=True)
     return folder
 
 

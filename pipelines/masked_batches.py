@@ -13,7 +13,7 @@ _PIECES_AT_ONCE = 1 << 16
 
 
 def batches_at_once(config: PretrainingDataConfig) -> int:
-    """Returns how many batches are best masked together: a small one costs hardly more than its operations' calls."""
+    """Returns how many batches are best masked together: of a small one, calling the operations is most of the cost."""
     return max(1, _PIECES_AT_ONCE // (config.batch_size * config.max_seq_length))
 
 

@@ -10,8 +10,9 @@ from collections.abc import Callable
 import tensorflow as tf
 
 MOST_BYTES = 1 << 18
-# A string counts this much beside its bytes, so that many empty ones are many, too.
-_EACH = 16
+# A string counts so much beside its bytes: many empty ones are many, too. And a row counts so much more: beside a long
+# one, each row of its group has room for as many windows or words.
+_EACH, _ROW = 16, 256
 
 Answer = dict[str, tf.Tensor | tf.RaggedTensor]
 
@@ -65,7 +66,9 @@ def in_groups(
 def _cost(strings: tf.Tensor) -> tf.Tensor:
     """Returns what each row counts, int64 [B]."""
     bytes_of_each = tf.cast(tf.strings.length(strings), tf.int64) + _EACH
-    return bytes_of_each if strings.shape.rank == 1 else tf.reduce_sum(bytes_of_each, axis=1)
+    if strings.shape.rank == 2:
+        bytes_of_each = tf.reduce_sum(bytes_of_each, axis=1)
+    return bytes_of_each + _ROW
 
 
 def _parts(value) -> list:

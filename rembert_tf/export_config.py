@@ -30,8 +30,8 @@ class ServingConfig(LengthConfig):
     )
     max_windows: int = _field(
         0,
-        "Questions: windows of a context that are read, at most, which bounds the time of a request; the end of a "
-        "longer one is left out, and `truncated` says so. 0 reads all.",
+        "Questions: windows of a context that go through the model, at most; the end of a longer one is left out, and "
+        "`truncated` says so. 0 takes all. The text is split into pieces as a whole either way.",
     )
     top_k: int = _field(5, "Masked LM: pieces that `fill_mask` gives for each [MASK].")
     layer: int = _field(-1, "Encoder: layer that `embed` pools; 0 is the input, -1 the last layer.")

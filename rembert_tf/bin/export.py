@@ -27,13 +27,13 @@ def define_flags() -> None:
 def main() -> None:
     """Loads the model, in the class that its folder names, and exports it."""
     config = dataclass_flags.from_flags(ExportConfig)
-    from rembert_tf.checkpoints import hub
     from rembert_tf.checkpoints.saved_class import load_saved_class
     from rembert_tf.export import lengths, onnx_file, saved_model, sizes
     from rembert_tf.pipelines.tokenization import RemBertTokenizer
+    from rembert_tf.training.prediction import model_folder
     from rembert_tf.training.prediction_lengths import lengths_of_run
 
-    folder = hub.local_folder(config.model)
+    folder = model_folder(config.model)
     tokenizer = RemBertTokenizer.from_file(folder)
     model = load_saved_class(folder, dtype=config.dtype)
     if hasattr(model, "masked_lm_head") and not config.masked_lm_head:
@@ -42,7 +42,7 @@ def main() -> None:
             "left out the masked-LM head, %s; --masked_lm_head keeps it and gives fill_mask",
             sizes.readable(whole - sizes.weight_bytes(model)),
         )
-    trained = lengths_of_run(pathlib.Path(folder).absolute().parent, lengths.kind_of(model))
+    trained = lengths_of_run(folder.absolute().parent, lengths.kind_of(model))
     config = dataclasses.replace(
         config, **{k: v for k, v in trained.items() if getattr(config, k) is None}
     )

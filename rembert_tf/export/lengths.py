@@ -27,14 +27,15 @@ def with_lengths(config: ServingConfig, model: keras.Model) -> ServingConfig:
     """Returns the configuration with each length filled in that is `None`.
 
     It is XTREME's (Hu et al. 2020): sequences of 128 pieces, of a model for questions 384, questions of 64, windows 128
-    apart. A model that has fewer positions takes sequences as long as it can.
+    apart. A model that has fewer positions takes sequences as long as it can, and questions of half of one, at most.
     """
     default = LengthConfig()
     longest = XTREME_LENGTHS.get(kind_of(model), default.max_seq_length)
+    longest = config.max_seq_length or min(longest, model.config.max_position_embeddings)
     lengths = {
-        "max_seq_length": min(longest, model.config.max_position_embeddings),
+        "max_seq_length": longest,
         "doc_stride": default.doc_stride,
-        "max_query_length": default.max_query_length,
+        "max_query_length": min(default.max_query_length, longest // 2),
     }
     return dataclasses.replace(
         config, **{k: v for k, v in lengths.items() if getattr(config, k) is None}

@@ -54,7 +54,7 @@ class LoadedExport:
                 f"{signature} takes {', '.join(specs)}. Received: {', '.join(inputs) or 'nothing'}"
             )
         tensors = {
-            name: tf.convert_to_tensor(_encoded(value), specs[name].dtype)
+            name: tf.convert_to_tensor(_encoded(value, specs[name].shape.rank), specs[name].dtype)
             for name, value in inputs.items()
         }
         answer = self._module.signatures[signature](**tensors)
@@ -120,16 +120,22 @@ def _version(path: pathlib.Path) -> pathlib.Path:
     return folder / str(max(versions))
 
 
-def _encoded(value):
+def _encoded(value, rank: int):
     """Returns strings as bytes, and lists of words of different lengths filled up with ""; numbers as they are.
+
+    Nothing at all, which a list says with one axis, gets the axes that are asked for.
 
     TensorFlow takes no lone surrogates, which are read as question marks. NumPy's own strings would all take as much
     room as the longest, and lose NUL bytes at their end: hence arrays of objects.
     """
+    if isinstance(value, np.ndarray) and value.dtype.kind not in "OUS":
+        return value
     if isinstance(value, list) and value and all(isinstance(row, list) for row in value):
         value = _filled_up(value)
     array = value if isinstance(value, np.ndarray) else np.array(value, object)
     flat = array.ravel().tolist()
+    if not flat and array.ndim < rank:
+        return array.reshape([0] * rank)
     if flat and not any(isinstance(item, str | bytes) for item in flat):
         return value
     if not all(isinstance(item, str | bytes) for item in flat):

@@ -36,7 +36,7 @@ _SERVE_TEXT = {
     "RemBertForQuestionAnswering": (
         {"question": ["Who sings?"], "context": ["Anna sings."]},
         "`answer` string [B], `start` and `end` int32 [B] in code points of the context, `score` and `probability` "
-        "float32 [B]; all of a long context is read",
+        "float32 [B]",
     ),
     "RemBertForSequenceClassification": ({"text": ["Anna sings."]}, _ANSWERS["serve_pairs"][1]),
     "RemBertForTokenClassification": (
@@ -48,7 +48,7 @@ _SERVE_TEXT = {
     "RemBertEncoder": _ANSWERS["embed"],
 }
 
-# What each kind of model answers to a text without any piece, and does with a text of any length.
+# What each kind of model answers to a text without any piece.
 _NOTHING = {
     "RemBertForQuestionAnswering": (
         'such a context has the answer "", 0, 0, with the least float32 as score and probability 0; such a question is '
@@ -135,6 +135,6 @@ def _too_long(model: keras.Model, config: ServingConfig) -> str:
     return (
         f"questions are cut at {config.max_query_length} pieces, and `truncated` bool [B] says so. A context becomes "
         f"windows of {config.max_seq_length} pieces with the question, {config.doc_stride} pieces apart, and {read} "
-        "are read: time grows with its length. `--max_windows` of rembert-export bounds it; `truncated` then says "
-        "where the end of a context was left out, too."
+        "are read: time grows with its length. `--max_windows` of rembert-export bounds the windows that go through "
+        "the model; `truncated` then says where the end of a context was left out, too."
     )

@@ -1,8 +1,9 @@
 """Predictions by an exported model, as rembert-predict makes them by a model folder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from rembert_tf.export import load_exported as exported
 from rembert_tf.export.load_exported import LoadedExport, load_exported
 from rembert_tf.pipelines import answer_spans, classification, squad_files, tagging
 
@@ -57,10 +58,26 @@ def _tags(served: LoadedExport, sentences: Sequence[tagging.TaggedSentence]) -> 
         # The last word stands even if it is empty, which `serve_words` takes for the end of a row.
         rows = [list(sentences[n].words[len(tags[n]) :]) for n in left]
         rows = [[word or _INVISIBLE for word in row] for row in rows]
-        answer = served("serve_words", words=rows)["tags"]
-        for number, row in zip(left, answer.tolist(), strict=True):
-            tags[number] += [tag for tag in row if tag]
+        answers = [
+            answer
+            for request in _requests(rows)
+            for answer in served("serve_words", words=request)["tags"].tolist()
+        ]
+        for number, answer in zip(left, answers, strict=True):
+            tags[number] += [tag for tag in answer if tag]
     return tags
+
+
+def _requests(rows: Sequence[list[str]]) -> Iterator[list[list[str]]]:
+    """Yields neighbouring rows, as many as an export takes when they are filled up to the longest."""
+    request, longest = [], 0
+    for row in rows:
+        longest = max(longest, len(row))
+        if request and (len(request) + 1) * longest > exported.MOST_WORDS:
+            yield request
+            request, longest = [], len(row)
+        request.append(row)
+    yield request
 
 
 # Like an empty word, it has no piece, so it gets the unknown one.

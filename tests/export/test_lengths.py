@@ -18,7 +18,7 @@ def test_each_kind_of_model_has_its_length(models, name, kind):
     assert kind_of(model) == kind
     assert with_lengths(ServingConfig(), model).max_seq_length == 32  # all its positions
     filled = with_lengths(ServingConfig(max_seq_length=16, doc_stride=9), model)
-    assert (filled.max_seq_length, filled.doc_stride, filled.max_query_length) == (16, 9, 64)
+    assert (filled.max_seq_length, filled.doc_stride, filled.max_query_length) == (16, 9, 8)
 
 
 def test_models_with_positions_enough_have_the_lengths_of_xtreme(models):

@@ -54,8 +54,13 @@ def test_a_long_string_takes_no_room_beside_short_ones_and_nul_bytes_stay(served
     ]  # 200 GB, were all as long as the last one
     answer = served["tagger"](text=texts[:1] + texts[-1:])
     assert answer["words"][0, 0] == "a\x00" and answer["ends"][0, 0] == 2
-    encoded = load_exported_module._encoded(texts)
+    encoded = load_exported_module._encoded(texts, 1)
     assert encoded.dtype == object and encoded[-1] == texts[-1].encode()
+
+
+def test_no_words_have_the_axes_of_words(served):
+    answer = served["tagger"]("serve_words", words=[])
+    assert answer["tags"].shape == (0, 0) and answer["truncated"].shape == (0,)
 
 
 def test_words_that_would_be_filled_up_without_end_are_refused(served):

@@ -2,7 +2,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from rembert_tf.pipelines import string_groups
 from rembert_tf.pipelines.string_groups import in_groups
+
+
+@pytest.fixture(autouse=True)
+def rows_count_nothing(monkeypatch):
+    monkeypatch.setattr(string_groups, "_ROW", 0)
+
 
 # Bytes of neighbours, 16 more a string: 20, 20, 20, 66, 16, 16, 16, 516, 17
 TEXTS = ["abcd", "efgh", "ijkl", "m" * 50, "", "", "", "n" * 500, "o"]

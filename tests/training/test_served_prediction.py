@@ -13,6 +13,7 @@ from rembert_tf.models.sequence_classification import RemBertForSequenceClassifi
 from rembert_tf.models.token_classification import RemBertForTokenClassification
 from rembert_tf.training.config import PredictionConfig
 from rembert_tf.training.prediction import predict_files
+from rembert_tf.training.served_prediction import _requests
 
 CLASSES = {
     "udpos": (RemBertForTokenClassification, ("NOUN", "VERB", "X")),
@@ -79,3 +80,10 @@ def test_an_export_of_another_kind_is_refused(folder, tmp_path):
         PredictionConfig(task="udpos", data_dir="x", output_dir="y", model="a", saved_model="b")
     with pytest.raises(ValueError, match="compares vectors of a `model`"):
         PredictionConfig(task="tatoeba", data_dir="x", output_dir="y", saved_model="b")
+
+
+def test_sentences_go_out_in_requests_that_an_export_takes(monkeypatch):
+    monkeypatch.setattr("rembert_tf.export.load_exported.MOST_WORDS", 6)
+    rows = [["a"], ["b"] * 3, ["c"], ["d"] * 7, ["e"], ["f"] * 2]
+    requests = list(_requests(rows))
+    assert requests == [rows[:2], rows[2:3], rows[3:4], rows[4:]]
