@@ -129,7 +129,8 @@ def test_what_cannot_be_exported_is_refused(models, tokenizer, tmp_path):
     refused("Received: max_seq_length=4", models["tagger"], max_seq_length=4)
     refused("Received: ids_length=33", models["tagger"], max_seq_length=32, ids_length=33)
     refused("Received: top_k=0", models["masked_lm"], max_seq_length=32, top_k=0)
-    refused("max_seq_length=32, max_query_length=64", models["questions"], max_seq_length=32)
+    lengths = {"max_seq_length": 32, "max_query_length": 64}
+    refused("max_seq_length=32, max_query_length=64", models["questions"], **lengths)
     refused("Received: layer=3", models["encoder"], max_seq_length=32, layer=3)
     few = RemBertForQuestionAnswering(models["questions"].config.replace(vocab_size=200))
     refused("Received: tokenizer of 300 pieces", few, max_seq_length=32, max_query_length=9)
