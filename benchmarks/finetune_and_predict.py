@@ -16,7 +16,7 @@ of a question, theirs those of the 20 best starts and ends of each window.
     python benchmarks/finetune_and_predict.py --tokenizer=sentencepiece.model --max_examples=500 \
         --squad=download/tydiqa/tydiqa-goldp-v1.1-train/tydiqa.goldp.en.train.json
 
-Needs the extra [benchmarks].
+A task takes three to five minutes with --rounds=2. Needs the extra [benchmarks].
 """
 
 import argparse
