@@ -16,7 +16,7 @@ of a question, theirs those of the 20 best starts and ends of each window.
     python benchmarks/finetune_and_predict.py --tokenizer=sentencepiece.model --max_examples=500 \
         --squad=download/tydiqa/tydiqa-goldp-v1.1-train/tydiqa.goldp.en.train.json
 
-A task takes three to five minutes with --rounds=2. Needs the extra [benchmarks].
+With --rounds=2 --steps=10 --max_examples=300, a task takes three to five minutes. Needs the extra [benchmarks].
 """
 
 import argparse

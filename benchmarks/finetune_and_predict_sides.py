@@ -41,7 +41,6 @@ class RemBertTf:
         from rembert_tf.training.optimizers import make_optimizer
         from rembert_tf.training.trainer import Trainer
 
-        self.keras.backend.clear_session()  # Keras' own state holds the last cell's model
         self.cell, self.task = cell, self.xtreme.get_task(cell["task"])
         self.config = self.data_config(
             task=cell["task"], data_dir="-", max_seq_length=cell["max_seq_length"],

@@ -50,7 +50,6 @@ class RemBertTf:
         """Makes model and trainer; returns the function that runs steps."""
         from rembert_tf.config import RemBertConfig
 
-        self.keras.backend.clear_session()  # Keras' own state holds the last cell's model
         dtype = "mixed_bfloat16" if cell["dtype"] == "bfloat16" else "float32"
         sizes = _our_sizes(cell) | {"tie_word_embeddings": cell["tied"]}
         model = self.masked_lm.RemBertForMaskedLM(RemBertConfig(**sizes), dtype=dtype)
