@@ -37,6 +37,26 @@ class LengthConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
+class LengthOfRunConfig(LengthConfig):
+    """Lengths of a model that was fine-tuned: those of its run, where nothing else is said."""
+
+    max_seq_length: int | None = _field(
+        None,
+        "Longest sequence in pieces, [CLS] and [SEP] included; default: that of the fine-tuning run, if its flags.txt "
+        "lies beside the model's folder, or XTREME's, 128, questions 384, retrieval 512.",
+    )
+    doc_stride: int | None = _field(
+        None,
+        "Questions: pieces from the start of one window of a long text to the next; default: that of the fine-tuning "
+        "run, or XTREME's, 128.",
+    )
+    max_query_length: int | None = _field(
+        None,
+        "Questions: pieces that a question may have; default: that of the fine-tuning run, or XTREME's, 64.",
+    )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
 class FinetuningDataConfig(LengthConfig):
     """What to fine-tune on, and in which batches."""
 

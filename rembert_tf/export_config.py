@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Literal
 
-from rembert_tf.pipelines.finetuning_config import LengthConfig
+from rembert_tf.pipelines.finetuning_config import LengthOfRunConfig
 
 
 def _field(default, help_text):
@@ -11,23 +11,9 @@ def _field(default, help_text):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ServingConfig(LengthConfig):
+class ServingConfig(LengthOfRunConfig):
     """What an exported model does with the text it is sent."""
 
-    max_seq_length: int | None = _field(
-        None,
-        "Longest sequence in pieces, [CLS] and [SEP] included; default: that of the fine-tuning run, if its flags.txt "
-        "lies beside the model's folder, or XTREME's, 128, questions 384.",
-    )
-    doc_stride: int | None = _field(
-        None,
-        "Questions: pieces from the start of one window of a long text to the next; default: that of the fine-tuning "
-        "run, or XTREME's, 128.",
-    )
-    max_query_length: int | None = _field(
-        None,
-        "Questions: pieces that a question may have; default: that of the fine-tuning run, or XTREME's, 64.",
-    )
     max_windows: int = _field(
         0,
         "Questions: windows of a context that go through the model, at most; the end of a longer one is left out, and "

@@ -5,7 +5,7 @@ import re
 from typing import Literal
 
 from rembert_tf.pipelines import xtreme
-from rembert_tf.pipelines.finetuning_config import LengthConfig
+from rembert_tf.pipelines.finetuning_config import LengthOfRunConfig
 from rembert_tf.training.retrieval_config import RetrievalConfig
 
 
@@ -300,24 +300,10 @@ class FinetuningConfig:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class PredictionConfig(LengthConfig, RetrievalConfig):
+class PredictionConfig(LengthOfRunConfig, RetrievalConfig):
     """What `rembert-predict` predicts, with what, and where it writes."""
 
     task: str = dataclasses.field(metadata={"help": f"Task of XTREME: {', '.join(xtreme.TASKS)}."})
-    max_seq_length: int | None = _field(
-        None,
-        "Longest sequence in pieces, [CLS] and [SEP] included; default: that of the fine-tuning run, if its flags.txt "
-        "lies beside the model's folder, or XTREME's, 128, questions 384, retrieval 512.",
-    )
-    doc_stride: int | None = _field(
-        None,
-        "Questions: pieces from the start of one window of a long text to the next; default: that of the fine-tuning "
-        "run, or XTREME's, 128.",
-    )
-    max_query_length: int | None = _field(
-        None,
-        "Questions: pieces that a question may have; default: that of the fine-tuning run, or XTREME's, 64.",
-    )
     data_dir: str = _field(
         "",
         "Folder that holds one folder a task, as XTREME's script leaves it, or raw downloads: all files of `split` "
@@ -366,7 +352,7 @@ class PredictionConfig(LengthConfig, RetrievalConfig):
 
     def __post_init__(self):
         """Checks the values."""
-        LengthConfig.__post_init__(self)
+        LengthOfRunConfig.__post_init__(self)
         RetrievalConfig.__post_init__(self)
         require(
             bool(self.model or self.saved_model) != bool(self.baseline),

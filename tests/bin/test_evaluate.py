@@ -27,21 +27,27 @@ def write(path, text):
     path.write_text(text)
 
 
+def evaluate(folder, *flags):
+    """Scores `predictions` by `labels`, both in a folder."""
+    result = run(
+        binary(HEAVY),
+        f"--prediction_folder={folder}/predictions",
+        f"--label_folder={folder}/labels",
+        f"--output_file={folder}/official.json",
+        f"--output_dir={folder}/report",
+        *flags,
+    )
+    assert result.returncode == 0, result.stderr
+    return result
+
+
 def test_folders_in_scores_out_without_tensorflow(tmp_path):
     write(tmp_path / "labels/udpos/test-en.tsv", "a\tDET\nhorse\tNOUN\n\nran\tVERB\n")
     write(tmp_path / "labels/udpos/test-de.tsv", "DET\nNOUN\n\nVERB\n")
     write(tmp_path / "predictions/udpos/test-en.tsv", "DET\nNOUN\n\nVERB\n")
     write(tmp_path / "predictions/udpos/test-de.tsv", "DET\nNOUN\n\nNOUN\n")
     write(tmp_path / "other/udpos/test-de.tsv", "X\nX\n\nVERB\n")
-    result = run(
-        binary(HEAVY),
-        f"--prediction_folder={tmp_path}/predictions",
-        f"--label_folder={tmp_path}/labels",
-        f"--output_file={tmp_path}/official.json",
-        f"--output_dir={tmp_path}/report",
-        f"--baselines=other={tmp_path}/other",
-    )
-    assert result.returncode == 0, result.stderr
+    result = evaluate(tmp_path, f"--baselines=other={tmp_path}/other")
     assert "LOADED []" in result.stdout
     assert "| de German  |     66.7 |" in result.stdout
     assert "+33.3" in result.stdout
@@ -101,14 +107,7 @@ def test_a_folder_of_seeds(tmp_path):
     write(tmp_path / "labels/xnli/test-en.tsv", "neutral\nentailment\n")
     for seed, second in ((1, "entailment"), (2, "neutral")):
         write(tmp_path / f"predictions/seed_{seed}/xnli/test-en.tsv", f"neutral\n{second}\n")
-    result = run(
-        binary(HEAVY),
-        f"--prediction_folder={tmp_path}/predictions",
-        f"--label_folder={tmp_path}/labels",
-        f"--output_file={tmp_path}/official.json",
-        f"--output_dir={tmp_path}/report",
-    )
-    assert result.returncode == 0, result.stderr
+    result = evaluate(tmp_path)
     assert "LOADED []" in result.stdout and "75.0 ± 35.4" in result.stdout
     text = (tmp_path / "report/report.md").read_text(encoding="utf-8")
     assert "## Run by run" in text and "| seed_1 | seed_2 |" in text and "75.0 ± 35.4" in text
